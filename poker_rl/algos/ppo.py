@@ -149,7 +149,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._inputs = ppo_loss.LossInputs(self.services, self._rollout.batch)
         self._seed = torch.zeros((), dtype=torch.int64, device=device)  # seed of the row order
         self._metric_sums = torch.zeros(len(ppo_loss.METRIC_TAGS), device=device)
-        self._epoch_rows = 0  # rows of each replica in an epoch, with padding
+        self._epoch_row_count = 0  # rows of each replica in an epoch, with padding
         # A GPU records these steps as CUDA graphs.
         self._prepare_data = CapturedStep(
             self._compute_loss_inputs, device, is_capturable=self.services.replicas == 1
@@ -175,7 +175,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         with self.services.timer.time_networks():
             self._prepare_data()
         self._metric_sums.zero_()
-        self._set_epoch_rows()
+        self._set_epoch_row_count()
         for _ in range(self.epochs):
             self._seed.fill_(self.services.sample_seed())
             with self.services.timer.time_networks():
@@ -186,7 +186,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         if (average_policy := self._averages.average_policy) is not None:
             average_policy.add(*self._select_averaged_decisions(), self.progress.iterations + 1)
             metrics = average_policy.learn()
-        updates = self.epochs * max(1, min(self.minibatches, self._epoch_rows))
+        updates = self.epochs * max(1, min(self.minibatches, self._epoch_row_count))
         self.progress.updates += updates
         columns = self._inputs.columns
         self.count_progress(int(columns["is_complete"].sum()))
@@ -207,8 +207,8 @@ class PPO(NetworkLearner, NetworkAssignment):
         critic = self.services.build_player_critic(self._critic, scale, gamma, per_action=False)
         return self._averages.build_players(critic)
 
-    def _set_epoch_rows(self) -> None:
-        """Set `_epoch_rows`, the number of rows per replica in all minibatches of an epoch.
+    def _set_epoch_row_count(self) -> None:
+        """Set `_epoch_row_count`, the number of rows per replica in all minibatches of an epoch.
 
         It is the largest number of decisions that a replica in any process has to learn from. A
         change requires a new CUDA graph, so on a GPU the number includes spare rows.
@@ -217,9 +217,9 @@ class PPO(NetworkLearner, NetworkAssignment):
         size = int(used_replicas.bincount(minlength=self.services.replicas).max())
         size = collectives.max_over_processes(size)
         if self.services.device.type == "cpu":
-            self._epoch_rows = size
-        elif size > self._epoch_rows:
-            self._epoch_rows = ceil(MINIBATCH_MARGIN * size)
+            self._epoch_row_count = size
+        elif size > self._epoch_row_count:
+            self._epoch_row_count = ceil(MINIBATCH_MARGIN * size)
             self._learn_epoch.reset()
 
     def _select_averaged_decisions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -277,7 +277,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             uniform,
             self.services.replicas,
             self.minibatches,
-            self._epoch_rows,
+            self._epoch_row_count,
         ):
             minibatch, legal = inputs.select_rows(index)
             if inputs.critic_inputs is inputs.actor_inputs:

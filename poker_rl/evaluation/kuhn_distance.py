@@ -61,12 +61,12 @@ class KuhnDistanceEvaluator(PlayerEvaluator):
             raise ConfigError(f"_target_: the evaluation is of Kuhn poker, not of {game.name}")
         super().__post_init__(game, load, seed)
 
-    def evaluate_policy(self, name: str, tree: GameTree, policy: np.ndarray) -> list[Result]:
+    def evaluate_exactly(self, name: str, tree: GameTree, policy: np.ndarray) -> list[Result]:
         """Return the exact results of a policy [I, A], and its squared distances."""
         distances = compute_squared_distances(extract_bet_probs(tree, policy))
         if self.other_seats_player is not None:
             del distances["second"]
-        return super().evaluate_policy(name, tree, policy) + [
+        return super().evaluate_exactly(name, tree, policy) + [
             Result(name, f"distance_{position}", distance, None, "squared distance", EXACT)
             for position, distance in distances.items()
         ]

@@ -149,7 +149,7 @@ class PlayerEvaluator:
                 others = self.compute_player_policies(self.tree, self._other_seats_player)
                 policies = np.where((self.tree.infoset_seat == 0)[:, None], policies, others)
             results_by_instance = [
-                self.evaluate_policy(name, self.tree, policy) for policy in policies
+                self.evaluate_exactly(name, self.tree, policy) for policy in policies
             ]
         return [
             summary
@@ -168,7 +168,7 @@ class PlayerEvaluator:
         probs = compute_checked_probs(self._game, player, records)
         return probs.reshape(player.instance_count, *tree.legal_mask.shape)
 
-    def evaluate_policy(self, name: str, tree: GameTree, policy: np.ndarray) -> list[Result]:
+    def evaluate_exactly(self, name: str, tree: GameTree, policy: np.ndarray) -> list[Result]:
         """Return the exact results of a policy [I, A] that acts in all seats."""
         gains, values = compute_best_response_gains(tree, policy), compute_seat_values(tree, policy)
         return self._list_exact_results(name, gains, values)

@@ -16,7 +16,11 @@ enable_compile_cache()
 
 from poker_rl.games.game import Game, jit, load_game, shuffle_deck
 from poker_rl.games.game_tree import GameTree, get_tree
-from poker_rl.games.sequence_form import collect_leaf_values, compute_reach, propagate_best_response
+from poker_rl.games.sequence_form import (
+    compute_reach,
+    propagate_best_response,
+    write_leaf_values,
+)
 from poker_rl.games.table_view import BetRange, DisplayedGame, LegalMove, SeatView, TableView
 from poker_rl.games.tables import Tables
 
@@ -29,11 +33,11 @@ __all__ = [
     "SeatView",
     "TableView",
     "Tables",
-    "collect_leaf_values",
     "compute_reach",
     "get_tree",
     "jit",
     "load_game",
     "propagate_best_response",
     "shuffle_deck",
+    "write_leaf_values",
 ]

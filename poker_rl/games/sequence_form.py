@@ -184,7 +184,7 @@ def compute_reach(sequences, part, policy, reach):
 
 
 @jit
-def collect_leaf_values(sequences, part, reach, counterfactual_values):
+def write_leaf_values(sequences, part, reach, counterfactual_values):
     """Write for each edge of a part the value of the hands in which it is its owner's last move.
 
     A value is the sum of the owner's payoffs in chips, weighted with the probability of the deal
@@ -199,7 +199,7 @@ def collect_leaf_values(sequences, part, reach, counterfactual_values):
 
 
 @jit
-def collect_root_leaf_values(sequences, seat, reach, counterfactual_values):
+def write_root_leaf_values(sequences, seat, reach, counterfactual_values):
     """Write the counterfactual value of a seat's root, from hands that end before the seat acts."""
     counterfactual_values[sequences.legal_mask.size + seat] = 0
     group = len(sequences.first_run_of_part) - 1 + seat
@@ -231,7 +231,7 @@ def add_leaf_values(sequences, group, reach, counterfactual_values):
 def propagate_best_response(sequences, part, counterfactual_values):
     """Propagate the values of a seat's best response from its last moves to its first.
 
-    `counterfactual_values` is the result of `collect_leaf_values`. The best value at each
+    `counterfactual_values` is the result of `write_leaf_values`. The best value at each
     information set of the part is added in place to the owner's previous edge. Return the sum of
     the best values at information sets where the owner moves first, in chips per hand.
     """

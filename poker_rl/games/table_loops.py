@@ -37,7 +37,7 @@ def output_rule_loop(definitions, tables, rows, out):
         rule(definitions[tables[rows[i]].variant], tables[rows[i]], out[i])
 
 
-def seat_rule_loop(definitions, tables, rows, out):
+def acting_seat_rule_loop(definitions, tables, rows, out):
     """Call a rule that writes what a seat sees, such as `observe`, for each seat to act."""
     for i in prange(len(rows)):
         table = tables[rows[i]]
@@ -116,8 +116,8 @@ def step_autoreset_loop(
 def compile_loop(loop: Any, rules: ModuleType, parallel: bool, rule: str = "") -> Any:
     """Compile a loop for the rules of a game; numba caches the machine code on disk.
 
-    `rule` is the name of the rule that `rule_loop`, `output_rule_loop` or `seat_rule_loop` calls;
-    the other loops need none.
+    `rule` is the name of the rule that `rule_loop`, `output_rule_loop` or `acting_seat_rule_loop`
+    calls; the other loops need none.
     """
     loop_globals = {
         **vars(rules),

@@ -11,6 +11,7 @@ import numpy as np
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game, jit
 from poker_rl.games.table_loops import (
+    acting_seat_rule_loop,
     compile_loop,
     deal_loop,
     history_loop,
@@ -18,7 +19,6 @@ from poker_rl.games.table_loops import (
     output_rule_loop,
     replay_loop,
     rule_loop,
-    seat_rule_loop,
     step_autoreset_loop,
     step_loop,
 )
@@ -123,12 +123,12 @@ class Tables:
     def observe(self, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the observation of each seat to act, [B, W] of `game.observation_dtype`."""
         size, dtype = self.game.observation_size, self.game.observation_dtype
-        return self._apply_rule(seat_rule_loop, "observe", rows, size, dtype)
+        return self._apply_rule(acting_seat_rule_loop, "observe", rows, size, dtype)
 
     def write_observations(self, out: np.ndarray, *, sorted_suits: bool = False) -> None:
         """Write observations into `out` [B, W]; `sorted_suits` renames suits, see `sort_suits`."""
         rule = "observe_sorted" if sorted_suits else "observe"
-        self.run_loop(seat_rule_loop, None, out, rule=rule)
+        self.run_loop(acting_seat_rule_loop, None, out, rule=rule)
 
     def write_log_chip_observations(self, logarithms: np.ndarray, out: np.ndarray) -> None:
         """Write observations with log chips into `out` [B, W]; see `observe_log_chips`."""
@@ -153,7 +153,7 @@ class Tables:
     def reveal(self, rows: np.ndarray | None = None, *, sorted_suits: bool = False) -> np.ndarray:
         """Return the cards hidden from each seat to act as H features, [B, H] uint8."""
         rule, size = "reveal_sorted" if sorted_suits else "reveal", self.game.hidden_card_size
-        return self._apply_rule(seat_rule_loop, rule, rows, size, np.uint8)
+        return self._apply_rule(acting_seat_rule_loop, rule, rows, size, np.uint8)
 
     def legal_mask(self, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the action mask of each seat to act, [B, A] bool."""
@@ -162,7 +162,7 @@ class Tables:
     def infoset_keys(self, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the key of the information set of each seat to act, [B] byte strings."""
         size = self.game.infoset_key_size
-        keys = self._apply_rule(seat_rule_loop, "infoset", rows, size, np.uint8)
+        keys = self._apply_rule(acting_seat_rule_loop, "infoset", rows, size, np.uint8)
         return keys.view(f"S{size}")[:, 0]
 
     def resample_hidden_cards(self) -> None:

@@ -17,7 +17,7 @@ from torch.nn.functional import linear
 from poker_rl.config.input_checks import ConfigError, error_prefix, open_regular_file
 from poker_rl.games.game import Game
 from poker_rl.nets.action_probs import masked_softmax
-from poker_rl.players.bots.basic_bots import Bot
+from poker_rl.players.bots.bot import Bot
 from poker_rl.storage.checkpoint import (
     MACHINE_MEMORY_BYTES,
     UNREADABLE_FILE_ERRORS,

@@ -113,7 +113,7 @@ def solve_small_game(game: Game) -> tuple[GameTree, Player, np.ndarray] | None:
     return _solution_by_game.setdefault(key, None)
 
 
-def review_decisions(hand: LiveHand) -> list[dict[str, Any]]:
+def list_reviewed_decisions(hand: LiveHand) -> list[dict[str, Any]]:
     """Return all decisions of a finished hand in their order, as plain values for JSON.
 
     A decision of an opponent contains the opponent's policy. A decision of the person contains the

@@ -41,7 +41,7 @@ from poker_rl.play.live_hand import (
     rebuild_finished_hand,
     view_to_dict,
 )
-from poker_rl.play.move_grades import compute_probs, explain_grades, review_decisions
+from poker_rl.play.move_grades import compute_probs, explain_grades, list_reviewed_decisions
 from poker_rl.play.session_file import SessionFile, read_session, summarize_session
 from poker_rl.play.table_setup import TableSetup
 from poker_rl.players.player import Player
@@ -256,7 +256,7 @@ class Session:
             "won": hand.compute_payoffs(),
             "players": players_to_dicts(hand),
             "shown": view_to_dict(game.build_view(hand.record[0], None)),
-            "steps": review_decisions(hand),
+            "steps": list_reviewed_decisions(hand),
             "grades": explain_grades(game.unit),
         }
 

@@ -30,7 +30,7 @@ from poker_rl.nets import NetDimensions
 from poker_rl.nets.input_encoders import ObservationEncoder
 from poker_rl.players import load_player
 from poker_rl.players.network_player import NetworkPlayer, RegretMatchingPlayer, count_networks
-from poker_rl.reports.export_files import find_open_spiel_name, format_policy_as_csv, play_hands
+from poker_rl.reports.export import find_open_spiel_name, format_policy_as_csv, play_hands
 from poker_rl.reports.export_weights import save_onnx
 from poker_rl.storage.checkpoint import METADATA_KEY, save_safetensors
 

@@ -36,11 +36,11 @@ from poker_rl.config.input_checks import Range, SolverIterationCount
 from poker_rl.games.game import Game, jit
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.sequence_form import (
-    collect_leaf_values,
     compute_mean_max_regret,
     compute_reach,
     fill_regret_matching,
     split_parts_among_threads,
+    write_leaf_values,
 )
 from poker_rl.learning.memory_checks import check_tabular_memory
 from poker_rl.players.player import Player
@@ -169,7 +169,7 @@ def _update_part(sequences, part, arrays, variant, t):
     actions = policy.shape[1]
     positive_discount, negative_discount = compute_discount(t, alpha), compute_discount(t, beta)
     weight = float(t) ** gamma
-    collect_leaf_values(sequences, part, reach, counterfactual_values)
+    write_leaf_values(sequences, part, reach, counterfactual_values)
     first_run, stop_run = sequences.first_run_of_part[part], sequences.first_run_of_part[part + 1]
     for run in range(stop_run - 1, first_run - 1, -1):
         for i in range(sequences.run_end[run] - 1, sequences.run_start[run] - 1, -1):

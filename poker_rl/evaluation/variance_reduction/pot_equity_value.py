@@ -102,7 +102,7 @@ def _average_over_boards(definitions, tables, board_cards_known, use_payoffs, me
                 for seat in range(game.seats):
                     means[seat] += seat_payoffs[seat]
             else:
-                _add_pot_shares(game, table, means)
+                _add_showdown_shares(game, table, means)
             if not is_sampled:
                 _advance_combination(chosen_positions, cards_to_come, unseen_count)
         for seat in range(game.seats):
@@ -137,7 +137,7 @@ def _advance_combination(positions, size, count):
 
 
 @jit
-def _add_pot_shares(game, table, shares_out):
+def _add_showdown_shares(game, table, shares_out):
     """Add each seat's share of the pot at a showdown of all live seats to `shares_out` [seats]."""
     rank_hands(game, table)
     best_rank, winner_count = -1, 0

@@ -35,7 +35,7 @@ from poker_rl.games.public.betting_lines import pack_line_arrays, pack_terminal_
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Boards, check_heads_up
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.players.bots.basic_bots import Bot
+from poker_rl.players.bots.bot import Bot
 from poker_rl.players.bots.endgame_cfr import compute_response_values, run_discounted_cfr
 from poker_rl.players.bots.endgame_lines import EndgameLines, enumerate_endgame_lines, find_nearest
 from poker_rl.players.player import compute_checked_probs

@@ -1,6 +1,6 @@
 """Base class of the bots for hold'em, whose three choices are fold, call and bet.
 
-A bet is the smallest legal raise, unless a bot overrides `find_bet_actions`; limit poker has only
+A bet is the smallest legal raise, unless a bot overrides `choose_bet_actions`; limit poker has only
 one size. A bot that chooses to bet calls if no raise is legal. A bot that chooses to fold checks if
 there is no bet to call.
 """
@@ -24,7 +24,7 @@ from poker_rl.games.poker.betting import (
     RAISE,
 )
 from poker_rl.games.poker.poker_game import check_holdem_cards
-from poker_rl.players.bots.basic_bots import Bot
+from poker_rl.players.bots.bot import Bot
 
 BET = RAISE
 CHOICE_COUNT = 3  # fold, call, bet
@@ -60,7 +60,7 @@ class HoldemBot(Bot):
         cards[:, MAX_HOLE_CARDS:][board_positions >= board_count[:, None]] = -1
         return cards, board_count
 
-    def find_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
+    def choose_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         """Return the action [B] that a bet of the bot is; arbitrary where no raise is legal."""
         return find_smallest_raises(legal_mask)
 
@@ -68,7 +68,7 @@ class HoldemBot(Bot):
         tables = self.to_tables(records)
         legal_mask = tables.legal_mask()
         choice_probs = self.compute_choice_probs(tables.records, legal_mask)
-        bet_actions = self.find_bet_actions(tables.records, legal_mask)
+        bet_actions = self.choose_bet_actions(tables.records, legal_mask)
         return to_legal_action_probs(legal_mask, choice_probs, bet_actions)
 
 

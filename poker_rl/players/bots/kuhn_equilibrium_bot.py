@@ -11,7 +11,7 @@ from poker_rl.config.input_checks import ConfigError, Range
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
-from poker_rl.players.bots.basic_bots import Bot
+from poker_rl.players.bots.bot import Bot
 
 FIRST_MOVE, AFTER_CHECK, AFTER_CHECK_BET, AFTER_BET = range(4)
 

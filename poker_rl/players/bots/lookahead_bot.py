@@ -27,7 +27,7 @@ import numpy as np
 from poker_rl.config.input_checks import ConfigError, Probability, Range, Seed
 from poker_rl.games.game import Game, hash_bytes, jit, random_uniform
 from poker_rl.games.tables import Tables
-from poker_rl.players.bots.basic_bots import Bot
+from poker_rl.players.bots.bot import Bot
 from poker_rl.players.player import compute_checked_probs, sample_from_probs
 from poker_rl.players.player_loader import load_base_player
 from poker_rl.players.successor_values import MAX_TABLES, compute_successor_values

@@ -15,7 +15,7 @@ from poker_rl.games.big2.combinations import (
     evaluate_action,
 )
 from poker_rl.games.game import Game, jit
-from poker_rl.players.bots.basic_bots import Bot, to_one_hot
+from poker_rl.players.bots.bot import Bot, to_one_hot
 
 
 @dataclass(kw_only=True)

@@ -37,7 +37,7 @@ from poker_rl.games.poker.betting import (
     step,
 )
 from poker_rl.games.poker.observation import deal_unseen_cards, find_unseen_cards
-from poker_rl.players.bots.basic_bots import PokerBot
+from poker_rl.players.bots.bot import PokerBot
 from poker_rl.players.bots.holdem_bot import (
     BET,
     CHOICE_COUNT,

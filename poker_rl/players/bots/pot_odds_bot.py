@@ -122,7 +122,7 @@ class PotOddsBot(HoldemBot):
         pot = definitions["dead_pot"] + np.minimum(paid, price[:, None]).sum(1)
         return equity, chips_to_call / (pot + chips_to_call)
 
-    def find_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
+    def choose_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         smallest_raises = find_smallest_raises(legal_mask)
         if not records["raise_by"].shape[1]:  # fixed-limit games have one size
             return smallest_raises

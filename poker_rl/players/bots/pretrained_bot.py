@@ -11,7 +11,7 @@ import torch
 
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game
-from poker_rl.players.bots.basic_bots import Bot
+from poker_rl.players.bots.bot import Bot
 from poker_rl.players.player_loader import load_snapshot_players
 
 PRETRAINED_FOLDER = Path(__file__).resolve().parents[2] / "released"
