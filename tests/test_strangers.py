@@ -34,12 +34,6 @@ def victim():
     return path
 
 
-def option(name, text):
-    path = Path("mine", name)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(text)
-
-
 def test_a_file_is_written_under_an_unpredictable_name():
     path, written = victim(), Path("written")
     Path("written.part").symlink_to(path)
@@ -108,7 +102,8 @@ def test_text_of_strangers_is_escaped(capsys):
     manifest = {"cpu": ESCAPES, "measurements": measured}
     names = {"game": ESCAPES, "algo": "ppo"}
     write_run_folder("r/a", [make_row(0, 1)], manifest=manifest, names=names)
-    option("game/x.yaml", f"# {ESCAPES}\nname: x\n")
+    Path("mine/game").mkdir(parents=True)
+    Path("mine/game/x.yaml").write_text(f"# {ESCAPES}\nname: x\n")
     Path("s").mkdir()
     Path("s/jobs.json").write_text(json.dumps([["seed=1", ESCAPES], ["seed=2"]]))
     Path("s/000000.json").write_text(json.dumps({"status": ESCAPES, "message": ESCAPES}))

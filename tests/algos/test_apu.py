@@ -5,22 +5,27 @@ from copy import deepcopy
 import numpy as np
 import pytest
 import torch
-from learner_contexts import always_fold, build_learner, compute_winnings
+from learner_contexts import (
+    always_fold,
+    build_learner,
+    compute_winnings,
+    mlp,
+    record_results,
+    set_outputs,
+)
+from random_games import deal_tables
 from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
 from toy_games import kuhn
 
 from poker_rl.config import ConfigError
 from poker_rl.config.schedules import Constant, Linear
-from poker_rl.games import Tables
 from poker_rl.games.cards import parse_cards
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
-from poker_rl.nets import HistoryNetConfig, MLPConfig
+from poker_rl.nets import HistoryNetConfig
 
 FOLD, CALL, RAISE = 0, 1, 2
-
-
-MLP_16 = MLPConfig(hidden_sizes=[16], activation="relu", init="torch", features="observation")
+MLP_16 = mlp(16)
 SIZES = {"reader_units": 8, "hidden_sizes": [16], "merged_size": 16}
 LSTM = HistoryNetConfig(history_reader="lstm", activation="relu", init="orthogonal", **SIZES)
 
@@ -47,14 +52,6 @@ def weights(learner):
         torch.cat([weight.detach().flatten(1) for weight in network.parameters()], 1)
         for network in learner._networks.values()
     ]
-
-
-def answer(module, outputs):
-    """Let a network say the same of everything."""
-    last = module.layers[-1]
-    with torch.no_grad():
-        last.weight.zero_()
-        last.bias.copy_(torch.tensor(outputs).expand_as(last.bias))
 
 
 # Three hands of six-player limit hold'em. A small bet is two chips; seats 0 and 1 have the blinds.
@@ -193,10 +190,8 @@ def test_who_learns_explores_and_the_others_do_not(variant):
     settings = dict.fromkeys(("episodes_per_iteration", "agent_switch_period"), 300)
     settings |= dict.fromkeys(("batch_size", "replay_capacity"), 5000)
     learner = apu(game_of("leduc"), variant=variant, epsilon=Constant(start=1.0), **settings)
-    answer(learner._actor, [0, 2, 0])
-    batch = learner.services.rollout.play_full_hands
-    seen = []
-    learner.services.rollout.play_full_hands = lambda act: seen.append(batch(act)) or seen[-1]
+    set_outputs(learner._actor, [0, 2, 0])
+    seen = record_results(learner.services.rollout, "play_full_hands")
     learner.learn()
     for rows in seen:
         count = rows.mask.sum(1)
@@ -236,11 +231,8 @@ def test_losses_against_plain_loops(variant):
 
     def look(hand, moves):
         """Return the inputs of actor and critic after some actions, the legal ones, and the end."""
-        table = Tables(game, 1, 0)
-        deal = hand[: game.cards_dealt].view(np.int8)
-        table.deal(decks=deal[None])
-        for action in hand[game.cards_dealt + 1 :][:moves]:
-            table.step(np.array([action]))
+        deck, actions = np.split(hand[: game.cards_dealt + 1 + moves], [game.cards_dealt])
+        table = deal_tables(game, actions=actions[1:], decks=deck.view(np.int8)[None])
         seen, hidden = table.observe()[0], table.reveal()[0]
         rows = [torch.from_numpy(part).float() for part in (seen, np.r_[seen, hidden])]
         return *rows, table.legal_mask()[0], bool(table.records["over"][0])
@@ -352,9 +344,8 @@ def test_learns_to_bet_against_a_player_who_always_folds(reward):
 
 
 def test_periods_and_opponents_that_do_not_fit_are_refused():
-    with pytest.raises(
-        ConfigError, match=r"^episodes_per_iteration: 8 at once .* actor_copy_period, 12$"
-    ):
+    message = r"^episodes_per_iteration: 8 at once .* actor_copy_period, 12$"
+    with pytest.raises(ConfigError, match=message):
         apu(kuhn(3), episodes_per_iteration=8, variant="dual_apu")
     with pytest.raises(ConfigError, match=r"^variant: dual_apu plays itself; with opponents: dual"):
         apu(kuhn(), variant="dual_apu", opponent=object())

@@ -2,18 +2,17 @@
 
 import numpy as np
 import pytest
-from learner_contexts import build_learner
+from learner_contexts import build_learner, record_results
 from resuming import check_resumes_to_the_bit
 from toy_games import kuhn
 
 from poker_rl.algos.reinforce import MovingAverageBaseline
-from poker_rl.config.build import build
-from poker_rl.config.option_files import load_option
 from poker_rl.evaluation.kuhn_distance import compute_squared_distances, extract_bet_probs
 from poker_rl.games import get_tree
 from poker_rl.games.poker.betting import FOLD
 from poker_rl.learning import HAND_ENDED
 from poker_rl.nets.tabular_sigmoid import SigmoidPolicyConfig
+from poker_rl.players import load_player
 
 TABLE = SigmoidPolicyConfig(init_range=0.5)
 RUNNING = MovingAverageBaseline(decay=0.9, initial_value=-2.0)
@@ -24,31 +23,16 @@ def reinforce(game, net=TABLE, seed=0, opponent=None, **changed):
     return build_learner("reinforce", game, net, seed, opponent, settings)
 
 
-def played(learner, metrics=False):
-    """The batch of one call of `learn`."""
-    batches = []
-    play_out = learner.services.rollout.play_full_hands
-    learner.services.rollout.play_full_hands = lambda act: (
-        batches.append(play_out(act)) or batches[-1]
-    )
-    learned = learner.learn()
-    learner.services.rollout.play_full_hands = play_out
-    return (batches[0], learned) if metrics else batches[0]
-
-
-def equilibrium(game):
-    return build(load_option("player", "equilibrium"), "player", game=game)
-
-
 @pytest.mark.parametrize("baseline", [None, RUNNING])
 def test_an_update_is_the_formulas(baseline):
     learner = reinforce(kuhn(), instances=3, baseline=baseline)
+    batches = record_results(learner.services.rollout, "play_full_hands")
     weight = learner._policy_network.weight.detach().numpy()[..., 0].copy()
     for seat_baseline in (0 if baseline is None else -2.0, None):
         before = learner._baselines.copy()
         if seat_baseline is not None:
             assert (before == seat_baseline).all()
-        batch, metrics = played(learner, metrics=True)
+        metrics, batch = learner.learn(), batches[-1]
         won = np.zeros((3 * 32, 2))
         ended = batch.next_row == HAND_ENDED
         won[batch.table[ended], batch.seat[ended]] = batch.reward[ended]
@@ -73,11 +57,13 @@ def test_an_update_is_the_formulas(baseline):
 
 def test_against_a_fixed_player_only_the_first_seat_learns():
     game = kuhn()
-    learner = reinforce(game, opponent=equilibrium(game), optimizer="adam")
+    learner = reinforce(game, opponent=load_player("equilibrium", game), optimizer="adam")
     before = learner._policy_network.weight.detach().clone()
+    batches = record_results(learner.services.rollout, "play_full_hands")
     for _ in range(20):
-        batch = played(learner)
-        assert (batch.agent == 0).all()
+        learner.learn()
+    assert len(batches) == 20
+    assert not any(batch.agent.any() for batch in batches)
     moved = (learner._policy_network.weight != before)[0, :, 0].numpy()
     np.testing.assert_array_equal(moved, get_tree(game).infoset_seat == 0)
     assert learner._baselines[0, 1] == RUNNING.initial_value
@@ -94,7 +80,7 @@ def test_against_the_equilibrium_the_median_model_comes_closer_to_optimal():
     # A re-run of 30 models went from .861 to .396 in 100 updates.
     game = kuhn()
     settings = {"baseline": None, "optimizer": "adam", "instances": 100}
-    learner = reinforce(game, opponent=equilibrium(game), **settings)
+    learner = reinforce(game, opponent=load_player("equilibrium", game), **settings)
     for _ in range(100):
         learner.learn()
     tree = get_tree(game)

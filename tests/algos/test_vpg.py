@@ -3,13 +3,12 @@
 import numpy as np
 import pytest
 import torch
-from learner_contexts import build_learner, measure_exploitability
+from learner_contexts import build_learner, measure_exploitability, mlp, record_results
 from resuming import check_resumes_to_the_bit
 from toy_games import kuhn
 
 from poker_rl.config.schedules import Constant
 from poker_rl.learning import HAND_ENDED
-from poker_rl.nets import MLPConfig
 
 NODE_AGENTS = {"network_sharing": "per_betting_node", "hands_per_iteration": 50}
 NODE_AGENTS["min_network_decisions"] = 30
@@ -19,24 +18,15 @@ def vpg(game, seed=0, opponent=None, features="observation", **changed):
     settings = {"hands_per_iteration": 64, "reward_scale": 1.0, "ema_decay": 0.9}
     settings |= {"actor_lr": Constant(start=1e-3), "critic_lr": Constant(start=1e-3)}
     settings |= {"max_grad_norm": None, "entropy_coef": Constant(start=0.0)}
-    net = MLPConfig(hidden_sizes=[7], activation="relu", init="torch", features=features)
+    net = mlp(7, features=features)
     return build_learner("vpg", game, net, seed, opponent, settings | changed)
 
 
 def played(learner):
     """The batch of one call of `learn`, and its metrics."""
-    batches = []
-    play = learner._play_batch
-
-    def once():
-        batch, hands = play()
-        batches.append(batch)
-        return batch, hands
-
-    learner._play_batch = once
+    batches_and_hands = record_results(learner, "_play_batch")
     metrics = learner.learn()
-    learner._play_batch = play
-    return batches[0], metrics
+    return batches_and_hands[0][0], metrics
 
 
 @pytest.mark.parametrize(

@@ -155,9 +155,8 @@ ROOT |= {"budget": 1e6, "budget_unit": "decisions", "evaluate_every": 1e4, "chec
 @pytest.mark.parametrize("name", ["..", "a/b", "-x", "x" * 61, "a\0"])
 def test_names_of_run_folders(name):
     RootConfig(**convert_fields(RootConfig, {**ROOT, "name": "first_0.5+x=1"}, "", {}))
-    with pytest.raises(
-        ConfigError, match=r"name: .* is no name of a folder; allowed: up to 60 letters"
-    ):
+    message = "name: .* is no name of a folder; allowed: up to 60 letters"
+    with pytest.raises(ConfigError, match=message):
         RootConfig(**convert_fields(RootConfig, {**ROOT, "name": name}, "", {}))
 
 
@@ -192,15 +191,8 @@ def test_only_classes_of_this_program_are_found():
     assert load_class("poker_rl.players.tabular_player.TabularPlayer") is TabularPlayer
     functions = "poker_rl.players.player_loader.load_player", "poker_rl.nets.dense.dense"
     elsewhere = "poker_rl.players.player_loader.Path", "poker_rl.nets.dense.nn.Module"
-    for target in (
-        *functions,
-        *elsewhere,
-        "pathlib.Path",
-        "os.system",
-        "poker_rl",
-        "TablePlayer",
-        None,
-    ):
+    others = "pathlib.Path", "os.system", "poker_rl", "TablePlayer", None
+    for target in (*functions, *elsewhere, *others):
         with pytest.raises(ConfigError, match="is not a class of poker_rl"):
             load_class(target)
 
@@ -215,9 +207,8 @@ def test_a_plugin_may_name_its_own_classes_and_no_others(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     assert load_class("trusted.Own").__module__ == "trusted"
     for target in ("trusted.Path", "trusted_too.Own", "trusted.gone.Own", "pathlib.Path"):
-        with pytest.raises(
-            ConfigError, match="is not a class of poker_rl or of the plug-in trusted"
-        ):
+        message = "is not a class of poker_rl or of the plug-in trusted"
+        with pytest.raises(ConfigError, match=message):
             load_class(target)
     assert "trusted_too" not in sys.modules  # not even imported
 

@@ -5,7 +5,7 @@ from itertools import combinations
 import numpy as np
 import pytest
 from evaluations import HOLDEM, KUHN_3P, LEDUC, Policies, loader, random_policies
-from random_games import play
+from random_games import deal_tables, play
 from tree_values import TreeValue, compute_expected_values
 
 from poker_rl.evaluation.matches.duplicate_match import compute_half_width, play_deals
@@ -17,15 +17,15 @@ from poker_rl.evaluation.variance_reduction.aivat import (
 from poker_rl.evaluation.variance_reduction.pot_equity_value import (
     compute_expected_chips_and_equity,
 )
-from poker_rl.games import Tables, get_tree, load_game
+from poker_rl.games import get_tree, load_game
 from poker_rl.games.hand_history import hand_history_from_record
+from poker_rl.games.tables import tables_from_records
 
 
 def every_hand(game, players):
     """Return the final tables [H] of all ways to play a hand, and their probabilities [H]."""
-    tables, prob = Tables(game, game.count_deals(), 0), np.full(game.count_deals(), 1.0)
-    tables.deal(decks=game.list_deals())
-    prob /= game.count_deals()
+    tables = deal_tables(game, game.count_deals(), decks=game.list_deals())
+    prob = np.full(game.count_deals(), 1 / game.count_deals())
     ends, probs = [], []
     while len(tables.records):
         over = tables.records["over"] != 0
@@ -38,16 +38,9 @@ def every_hand(game, players):
             policy[mine] = player.action_probs(live[mine])
         row, action = np.nonzero(policy)
         prob = prob[~over][row] * policy[row, action]
-        tables = Tables(game, 0, 0)
-        tables.load_records(live[row])
+        tables = tables_from_records(game, live[row])
         tables.step(action)
     return np.concatenate(ends), np.concatenate(probs)
-
-
-def random_value(game, seed):
-    tree = get_tree(game)
-    worth = np.random.default_rng(seed).normal(size=(len(tree.parent), game.seats))
-    return TreeValue(tree, worth).compute_values
 
 
 @pytest.mark.parametrize("value", ["random", "equity"])
@@ -56,7 +49,9 @@ def random_value(game, seed):
 def test_every_term_is_zero_on_average(game, unknown, value):
     players = [Policies(game, random_policies(game, seed=seed)) for seed in range(game.seats)]
     ends, prob = every_hand(game, players)
-    worth = random_value(game, seed=3) if value == "random" else None
+    tree = get_tree(game)
+    worth = np.random.default_rng(3).normal(size=(len(tree.parent), game.seats))
+    worth = TreeValue(tree, worth).compute_values if value == "random" else None
     known = [None if seat == unknown else player for seat, player in enumerate(players)]
     who = np.tile(np.arange(game.seats), (len(ends), 1))
     for seat in range(game.seats):
@@ -71,8 +66,7 @@ def test_with_exact_values_and_all_policies_no_luck_is_left(game):
     tree = get_tree(game)
     policy = np.choose(tree.infoset_seat[:, None], [player.policies[0] for player in players])
     ends, prob = every_hand(game, players)
-    tables = Tables(game, 0, 0)
-    tables.load_records(ends)
+    tables = tables_from_records(game, ends)
     who = np.tile(np.arange(game.seats), (len(ends), 1))
     value = TreeValue(tree, compute_expected_values(tree, policy)).compute_values
     for seat in range(game.seats):
@@ -104,18 +98,12 @@ def test_an_unknown_policy_has_the_same_mean_and_a_narrower_interval(game):
 
 def test_equity_is_that_of_all_boards():
     game = load_game("limit_holdem")
-    tables = Tables(game, 1, 7)
-    tables.deal()
-    tables.step(np.array([1]))
-    tables.step(np.array([1]))  # the flop
+    tables = deal_tables(game, seed=7, actions=[1, 1])  # to the flop
     deck = tables.records["deck"][0]
     left = [card for card in range(52) if card not in deck[:7]]
     shares = []
     for two in combinations(left, 2):
-        shown = Tables(game, 1, 0)
-        shown.deal(decks=np.array([[*deck[:7], *two]], np.int8))
-        for _ in range(8):
-            shown.step(np.array([1]))
+        shown = deal_tables(game, actions=[1] * 8, decks=np.array([[*deck[:7], *two]], np.int8))
         shares.append(shown.payoffs()[0] / 4 + 0.5)  # both put two chips in
     exactly = compute_expected_chips_and_equity(game, tables.records, np.array([3]))[:, :, 0]
     np.testing.assert_allclose(exactly, [np.mean(shares, axis=0) * 4 - 2], atol=1e-12)
@@ -123,10 +111,7 @@ def test_equity_is_that_of_all_boards():
 
 def all_in(game, decks, actions):
     """Tables of these decks after the actions, which end the hand."""
-    tables = Tables(game, len(decks), 0)
-    tables.deal(decks=decks)
-    for action in actions:
-        tables.step(np.full(len(decks), action))
+    tables = deal_tables(game, len(decks), actions=actions, decks=decks)
     assert tables.records["over"].all()
     return tables
 

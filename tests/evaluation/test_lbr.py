@@ -6,7 +6,7 @@ from itertools import combinations, product
 import numpy as np
 import pytest
 from evaluations import Policies, loader, random_policies
-from random_games import game
+from random_games import deal_tables, game
 from toy_games import kuhn, leduc
 
 from poker_rl.config import ConfigError
@@ -17,9 +17,10 @@ from poker_rl.evaluation.best_response.exploitability_lower_bounds import (
     compute_trained_bound,
 )
 from poker_rl.evaluation.best_response.lbr import LocalBestResponse, ResponderPlay
-from poker_rl.games import Tables, get_tree
+from poker_rl.games import get_tree
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.public.ranges import Ranges
+from poker_rl.games.tables import tables_from_records
 from poker_rl.players.bots.basic_bots import UniformBot
 
 HOLDEM = game("limit_holdem")
@@ -46,9 +47,8 @@ class HalfRaise(UniformBot):
 )
 def test_limit_holdem_is_bounded_by_what_is_known(player, least, most, monkeypatch):
     """Exact values in mbb a hand, Johanson et al., IJCAI 2011; the intervals are around ± 200."""
-    monkeypatch.setattr(
-        pairwise_win_margins, "SAMPLED_BOARD_COUNT", 300
-    )  # before the flop; more take longer
+    # Before the flop; more take longer.
+    monkeypatch.setattr(pairwise_win_margins, "SAMPLED_BOARD_COUNT", 300)
     player = loader(HOLDEM)(player) if isinstance(player, str) else player
     won = compute_lbr_bound(HOLDEM, player, "it", 1920, seed=2)
     assert (won.unit, won.kind) == ("mbb/hand", "lower_bound")
@@ -77,8 +77,7 @@ def by_every_deal(definition, policy):
             record = tree.infoset_records[infoset]
             seen = [seat, *range(2, 2 + int(definition.definitions[0]["shown"][record["street"]]))]
             possible = deals[(deals[:, seen] == record["deck"][seen]).all(1)]
-            tables = Tables(definition, len(possible), 0)
-            tables.deal(decks=possible)
+            tables = deal_tables(definition, len(possible), decks=possible)
             weight = np.ones(len(possible))
             for action in record["line"][: record["moves"]]:
                 if tables.records["to_act"][0] != seat:
@@ -87,8 +86,7 @@ def by_every_deal(definition, policy):
             before = tables.records.copy()
 
             def after(*actions, before=before):
-                played = Tables(definition, 0, 0)
-                played.load_records(before.copy())
+                played = tables_from_records(definition, before.copy())
                 for action in actions:
                     played.step(np.full(len(before), action))
                 return played

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from random_games import KINDS, LIMIT, game, play, sample_definitions, variants
+from random_games import KINDS, LIMIT, deal_tables, game, play, play_records, sample_definitions
 from toy_games import kuhn
 
 from poker_rl.config.build import build
@@ -12,24 +12,17 @@ from poker_rl.games.cards import parse_cards
 from poker_rl.games.game_tree import count_nodes
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.poker.record_dtypes import MAX_MOVES
+from poker_rl.games.tables import tables_from_records
 
 
 def variant(name, **changes):
     return build({**load_option("game", name), **changes}, "game")
 
 
-def cards(definition, text):
-    """A deck that starts with these cards, [1, dealt]."""
-    return np.array([parse_cards(text, definition.ranks, definition.suits)], np.int8)
-
-
 def hand(definition, deck, *actions):
     """One table after these cards and actions."""
-    tables = Tables(definition, 1, 0)
-    tables.deal(decks=cards(definition, deck))
-    for action in actions:
-        tables.step(np.array([action]))
-    return tables
+    cards = parse_cards(deck, definition.ranks, definition.suits)
+    return deal_tables(definition, actions=actions, decks=np.array([cards], np.int8))
 
 
 def check_hands(game, hands, seed):
@@ -41,8 +34,8 @@ def check_hands(game, hands, seed):
         played[move.rows] += 1
     assert (played <= MAX_MOVES).all()
     won, variant = tables.payoffs(), tables.records["variant"]
-    assert set(variant) == set(range(len(variants(game))))
-    for i, each in enumerate(variants(game)):
+    assert set(variant) == set(range(len(game.variant_games)))
+    for i, each in enumerate(game.variant_games):
         for move in moves:
             mine = move.records["variant"] == i
             check_decisions(each, move.records[mine], move.legal[mine])
@@ -94,8 +87,7 @@ def test_an_illegal_action_raises_and_changes_nothing(name):
             if FOLD <= action <= RAISE:
                 wrong = ~move.legal[:, action]
             if wrong.any():
-                tables = Tables(game(name), 0, 0)
-                tables.load_records(move.records[wrong])
+                tables = tables_from_records(game(name), move.records[wrong])
                 with pytest.raises(ValueError, match="illegal action"):
                     tables.step(np.full(wrong.sum(), action))
                 assert tables.records.tobytes() == move.records[wrong].tobytes()
@@ -126,20 +118,13 @@ def test_an_odd_chip_goes_to_the_first_winner(deck, won):
 def test_observations_with_stacks():
     chips = {"blinds": [2, 4, 0], "raise_sizes": [4, 4, 8, 8], "stacks": [3, 20, 60]}
     limit = variant("limit_holdem_3p", **chips)
-    _, moves = play(limit, 400, seed=6)
-    check_observations(limit, np.concatenate([move.records for move in moves]))
-
-
-def distinct(rows):
-    """The number of each row, equal ones alike."""
-    return np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+    check_observations(limit, play_records(limit, 400, seed=6))
 
 
 def check_observations(game, records):
     """Two decisions look alike exactly if their information sets are the same."""
-    tables = Tables(game, 0, 0)
-    tables.load_records(records)
-    observation = distinct(tables.observe())
+    tables = tables_from_records(game, records)
+    observation = np.unique(tables.observe(), axis=0, return_inverse=True)[1].ravel()
     infoset = np.unique(tables.infoset_keys(), return_inverse=True)[1]
     pairs = len(np.unique(np.stack([observation, infoset]), axis=1).T)
     assert pairs == observation.max() + 1 == infoset.max() + 1
@@ -147,8 +132,7 @@ def check_observations(game, records):
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name in LIMIT])
 def test_observations_of_random_hands(name):
-    _, moves = play(game(name), 1500, seed=6)
-    check_observations(game(name), np.concatenate([move.records for move in moves]))
+    check_observations(game(name), play_records(game(name), 1500, seed=6))
 
 
 def test_observations_of_small_definitions():
@@ -156,7 +140,7 @@ def test_observations_of_small_definitions():
     drawn = sample_definitions(100, seed=7, small=True)
     games = [one for one in drawn if count_nodes(one, 10_000) <= 10_000]
     assert len(games) >= 25
-    for each in games:
+    for each in [*games, game("nolimit_leduc")]:
         check_observations(each, GameTree(each).infoset_records)
 
 

@@ -17,9 +17,11 @@ from big2_tables import (
     make_tables,
     play_moves,
 )
+from random_games import deal_tables
 
 from poker_rl.games import Tables
 from poker_rl.games.big2.combinations import ACTION_POSITIONS
+from poker_rl.games.tables import tables_from_records
 
 PASS = 1694
 
@@ -32,8 +34,7 @@ def drawn(legal, generator):
 
 
 def test_the_three_of_diamonds_is_led_for_its_holder():
-    tables = Tables(BIG2, 400, seed=5)
-    tables.deal()
+    tables = deal_tables(BIG2, 400, seed=5)
     holders = set()
     for record in tables.records:
         hands = [sorted(record["deck"][13 * seat : 13 * seat + 13]) for seat in range(4)]
@@ -68,8 +69,7 @@ def test_the_winner_gets_a_point_for_every_card_left():
 
 
 def test_an_illegal_action_raises_and_changes_nothing():
-    tables = Tables(BIG2, 1, seed=6)
-    tables.deal()
+    tables = deal_tables(BIG2, seed=6)
     before = tables.records.copy()
     for action in (-1, 13, PASS + 1, 2**40):
         with pytest.raises(ValueError, match="illegal action"):
@@ -286,13 +286,11 @@ def named(tables):
 
 
 def test_legal_moves_in_random_play():
-    tables = Tables(BIG2, 60, seed=2)
-    tables.deal()
+    tables = deal_tables(BIG2, 60, seed=2)
     generator = np.random.default_rng(2)
     states = 0
     while len(rows := np.flatnonzero(tables.records["over"] == 0)):
-        live = Tables(BIG2, 0, 0)
-        live.load_records(tables.records[rows])
+        live = tables_from_records(BIG2, tables.records[rows])
         for record, found in zip(live.records, named(live), strict=True):
             assert found == list_followers(get_own_cards(record), get_hand_to_beat(record))
         states += len(rows)
@@ -303,12 +301,12 @@ def test_legal_moves_in_random_play():
 
 def test_legal_moves_with_hands_full_of_combinations():
     hard = list(hard_hands(150, seed=3))
-    led = Tables(BIG2, 0, 0)
-    led.load_records(np.array([make_record([held, [], [], []]) for held, _ in hard]))
+    records = np.array([make_record([held, [], [], []]) for held, _ in hard])
+    led = tables_from_records(BIG2, records)
     for (held, _), found in zip(hard, named(led), strict=True):
         assert found == list_followers(held, ())
-    followed = Tables(BIG2, 0, 0)
-    followed.load_records(np.array([make_record([beat, held, [], []]) for held, beat in hard]))
+    records = np.array([make_record([beat, held, [], []]) for held, beat in hard])
+    followed = tables_from_records(BIG2, records)
     plays = [ACTION_POSITIONS.index(tuple(range(len(beat)))) for _, beat in hard]
     followed.step(np.array(plays))
     followed.records["over"] = 0  # the leader has no card left

@@ -2,11 +2,13 @@
 
 import numpy as np
 import pytest
+from random_games import deal_tables
 from toy_games import forgetful, kuhn, label, leduc
 
 from poker_rl.config import ConfigError
-from poker_rl.games import GameTree, Tables, game_tree, get_tree, load_game
+from poker_rl.games import GameTree, game_tree, get_tree, load_game
 from poker_rl.games.game_tree import count_nodes
+from poker_rl.games.tables import tables_from_records
 
 SMALL = [kuhn(), kuhn(3), leduc()]
 
@@ -15,8 +17,7 @@ def histories(tree):
     """Decision and terminal histories, distinguished by actions and the cards dealt so far."""
     seen = set(), set()
     for deal in range(tree.deal_count):
-        tables = Tables(tree.game, 1, 0)
-        tables.deal(decks=tree.game.list_deals()[deal : deal + 1])
+        tables = deal_tables(tree.game, decks=tree.game.list_deals()[deal : deal + 1])
         while len(tables.records):
             for record in tables.records:
                 shown = tree.game.seats + sum(tree.game.board_cards[: record["street"] + 1])
@@ -52,22 +53,19 @@ def test_kuhn_with_more_seats(seats, infosets):
 def test_rows_are_counted_before_building(monkeypatch):
     assert count_nodes(leduc(), 10**6) == len(get_tree(leduc()).parent) == 120 * 85
     assert count_nodes(leduc(3), 10**7) == 1_881_600
-    with pytest.raises(
-        ConfigError, match=r"limit_holdem has more than 8e\+06 nodes; .* more than 4 GB"
-    ):
+    message = r"limit_holdem has more than 8e\+06 nodes; .* more than 4 GB"
+    with pytest.raises(ConfigError, match=message):
         GameTree(load_game("limit_holdem"))
     monkeypatch.setattr(game_tree, "MAX_BYTES", 10**4)
-    with pytest.raises(
-        ConfigError, match=r"kuhn has more than 2e\+01 nodes; .* more than 1e-05 GB"
-    ):
+    message = r"kuhn has more than 2e\+01 nodes; .* more than 1e-05 GB"
+    with pytest.raises(ConfigError, match=message):
         GameTree(kuhn())
 
 
 @pytest.mark.parametrize("game", SMALL, ids=label)
 def test_tables_find_their_information_set(game):
     tree = get_tree(game)
-    tables = Tables(game, 500, 3)
-    tables.deal()
+    tables = deal_tables(game, 500, 3)
     generator = np.random.default_rng(0)
     where = [tree.infoset_records, tables.records.copy()]
     for _ in range(2):
@@ -78,10 +76,8 @@ def test_tables_find_their_information_set(game):
     assert (tree.lookup_infosets(tree.infoset_records) == np.arange(tree.infoset_count)).all()
     for records in where:
         infoset = tree.lookup_infosets(records)
-        found = Tables(game, 0, 0)
-        found.load_records(tree.infoset_records[infoset])
-        other = Tables(game, 0, 0)
-        other.load_records(records)
+        found = tables_from_records(game, tree.infoset_records[infoset])
+        other = tables_from_records(game, records)
         assert (found.infoset_keys() == other.infoset_keys()).all()
         assert (found.legal_mask() == tree.legal_mask[infoset]).all()
         assert (records["to_act"] == tree.infoset_seat[infoset]).all()

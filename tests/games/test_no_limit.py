@@ -10,15 +10,16 @@ import pyspiel
 import pytest
 import torch
 from learner_contexts import cpu_context
-from random_games import KINDS, NO_LIMIT, game, play, variants
+from random_games import KINDS, NO_LIMIT, deal_tables, game, play
 
 from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.evaluation import nash_conv
-from poker_rl.games import GameTree, Tables, get_tree
+from poker_rl.games import GameTree
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
+from poker_rl.games.tables import tables_from_records
 from poker_rl.learning import LearnerServices, NetworkAssignment
 from poker_rl.learning.buffers.insertion_rules import CircularInsertion
 from poker_rl.learning.buffers.replay_buffer import ReplayBuffer
@@ -37,12 +38,8 @@ def holdem(stacks, **changes):
 
 def hand(definition, holes, *actions):
     """One table after these hole cards and actions; the board is BOARD."""
-    tables = Tables(definition, 1, 0)
     deck = parse_cards(f"{holes} {BOARD}", definition.ranks, definition.suits)
-    tables.deal(decks=np.array([deck], np.int8))
-    for action in actions:
-        tables.step(np.array([action]))
-    return tables
+    return deal_tables(definition, actions=actions, decks=np.array([deck], np.int8))
 
 
 def legal(tables):
@@ -98,8 +95,7 @@ def test_bet_sizes_are_exact():
         tables.records["paid"][0, :2] = tables.records["price"] = pot // 2
         tables.records["to_act"], tables.records["raise_by"] = 0, 0
         to = pot // 2 + floor(Fraction(201, 100) * pot + Fraction(1, 2))
-        after = Tables(sizes, 0, 0)
-        after.load_records(tables.records.copy())
+        after = tables_from_records(sizes, tables.records.copy())
         after.step(np.array([RAISE]))
         assert after.records["price"][0] == to
 
@@ -129,7 +125,7 @@ def definitions(draw):
 def check_hands(game, hands, seed):
     tables, moves = play(game, hands, seed)
     assert (tables.payoffs().sum(1) == 0).all()
-    for i, each in enumerate(variants(game)):
+    for i, each in enumerate(game.variant_games):
         check_variant(each, tables, moves, tables.records["variant"] == i)
 
 
@@ -165,9 +161,7 @@ def test_invariants(name):
 
 def test_a_hand_fits_into_its_record():
     """Nine players who raise by the least and call in turn, without end but for the rule."""
-    deep = holdem([30_000] * 9)
-    tables = Tables(deep, 1, 0)
-    tables.deal()
+    tables = deal_tables(holdem([30_000] * 9))
     turn = 0
     while not tables.records["over"][0]:
         raises = np.flatnonzero(tables.legal_mask()[0, RAISE:])
@@ -176,13 +170,6 @@ def test_a_hand_fits_into_its_record():
         turn += 1
     assert 140 < turn <= 192
     assert tables.payoffs().sum() == 0
-
-
-def test_observations_of_a_small_game_are_as_fine_as_infosets():
-    tree = get_tree(game("nolimit_leduc"))
-    tables = Tables(tree.game, 0, 0)
-    tables.load_records(tree.infoset_records)
-    assert len(np.unique(tables.observe(), axis=0)) == tree.infoset_count
 
 
 def test_an_observation_holds_chips_as_shares_of_the_largest_stack():

@@ -10,10 +10,6 @@ from poker_rl.config.option_files import load_option
 ANY, DRAWN = "nolimit_holdem", "limit_holdem_2to9"
 
 
-def variant(name, changes):
-    return build({**load_option("game", name), **changes}, "game")
-
-
 @pytest.mark.parametrize(
     ("name", "changes", "key", "what"),
     [
@@ -34,7 +30,7 @@ def variant(name, changes):
 )
 def test_refused_in_one_line(name, changes, key, what):
     with pytest.raises(ConfigError) as refused:
-        variant(name, changes)
+        build({**load_option("game", name), **changes}, "game")
     message = str(refused.value)
     assert message.startswith(f"game.{key}: ")
     assert what in message

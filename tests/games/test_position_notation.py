@@ -1,7 +1,7 @@
 """Positions in poker notation."""
 
 import pytest
-from random_games import KINDS, POKER, game, play, variants
+from random_games import KINDS, POKER, game, play
 
 from poker_rl.config import ConfigError
 from poker_rl.games.poker.position_notation import parse_position
@@ -16,7 +16,7 @@ def test_what_a_transcript_tells_is_the_position_it_is_of(name):
     drawn = len(definition.definitions) > 1
     for move in play(definition, 6, seed=1)[1]:
         for record in move.records:
-            played = variants(definition)[record["variant"]]
+            played = definition.variant_games[record["variant"]]
             expected = played.infoset_name(record)
             _, cards, line = (*expected.split(" "), "")[:3]
             hand, _, board = cards.partition("|")

@@ -4,7 +4,7 @@ import numpy as np
 import pokerkit
 import pytest
 from other_deals import other_deals
-from random_games import KINDS, POKER, game, play, variants
+from random_games import KINDS, POKER, deal_tables, game, play
 
 from poker_rl.games import Tables
 from poker_rl.games.poker.display.hand_names import describe_made_hand
@@ -67,7 +67,7 @@ def test_a_street_begins_without_bets(name):
             if move.raise_to is not None and not after["over"] and after["street"] == street:
                 assert played.build_view(after, None).seats[seat].bet == move.raise_to
                 checked += 1
-    assert streets == set(range(1, len(variants(played)[0].board_cards)))
+    assert streets == set(range(1, len(played.variant_games[0].board_cards)))
     assert checked > 3
 
 
@@ -79,8 +79,7 @@ def test_side_pots():
 
 def test_a_big_2_view_tells_the_hand_to_beat_and_who_passed():
     big2 = game("big2")
-    tables = Tables(big2, 1, 0)
-    tables.deal()
+    tables = deal_tables(big2)
     record, passing = tables.records[0], int(tables.records[0]["to_act"])
     leader = (passing - 1) % 4
     view = big2.build_view(record, leader)

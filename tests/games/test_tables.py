@@ -4,7 +4,7 @@ import numba
 import numpy as np
 import pytest
 from learner_contexts import sole
-from random_games import KINDS, game, play
+from random_games import KINDS, deal_tables, game, play, play_records
 
 from poker_rl.config import ConfigError
 from poker_rl.evaluation.matches.duplicate_match import play_deals as match
@@ -17,13 +17,6 @@ from poker_rl.learning import Rollout
 from poker_rl.players import load_player, sample_from_probs
 
 
-def deals(name, count, seed):
-    """Random decks, [count, dealt]."""
-    tables = Tables(game(name), count, seed)
-    tables.deal()
-    return tables.records["deck"][:, : tables.game.cards_dealt].astype(int)
-
-
 def excess(observed, expected):
     """Chi-square of counts in standard deviations above its mean, if each is as expected.
 
@@ -34,7 +27,7 @@ def excess(observed, expected):
 
 
 def test_every_pair_of_cards_is_equally_likely():
-    decks = deals("limit_holdem", 265_200, seed=3)
+    decks = deal_tables(game("limit_holdem"), 265_200, seed=3).records["deck"].astype(int)
     for first, second in ((0, 1), (1, 2), (4, 8)):
         pairs = np.bincount(decks[:, first] * 52 + decks[:, second], minlength=52 * 52)
         assert not pairs[:: 52 + 1].any()
@@ -102,8 +95,7 @@ class Stream:
     """Hands one after another at each table, by `advance`."""
 
     def __init__(self, name, count, seed):
-        self.tables = Tables(game(name), count, seed)
-        self.tables.deal()
+        self.tables = deal_tables(game(name), count, seed)
         shape = self.tables.game
         self.observations = np.zeros((count, shape.observation_size), shape.observation_dtype)
         self.masks = self.tables.legal_mask()
@@ -121,8 +113,7 @@ class Stream:
 def test_advance_is_step_payoffs_and_deal(name):
     generator = np.random.default_rng(12)
     stream = Stream(name, 100, seed=13)
-    tables = Tables(game(name), 100, seed=13)
-    tables.deal()
+    tables = deal_tables(game(name), 100, seed=13)
     hands = 0
     for _ in range(120):
         actions = (generator.random(stream.masks.shape) * stream.masks).argmax(1)
@@ -143,8 +134,7 @@ def test_advance_is_step_payoffs_and_deal(name):
 @pytest.mark.parametrize("name", KINDS)
 def test_redealt_is_what_the_seat_to_act_cannot_see(name):
     played = game(name)
-    _, moves = play(played, 20, seed=8)
-    records = np.concatenate([move.records for move in moves])
+    records = play_records(played, 20, seed=8)
     before = tables_from_records(played, records)
     after = tables_from_records(played, records.copy())
     after.resample_hidden_cards()
@@ -162,8 +152,7 @@ def test_redealt_is_what_the_seat_to_act_cannot_see(name):
 
 def test_hidden_cards_of_hold_em_are_redealt_uniformly():
     count = 47_000
-    tables = Tables(game("limit_holdem"), 1, seed=9)
-    tables.deal()
+    tables = deal_tables(game("limit_holdem"), seed=9)
     tables.replay(np.ones((1, 3), int), np.array([3]))  # calls; seat 1 is to act on the flop
     assert (tables.records["to_act"], tables.records["street"]) == (1, 1)
     known = tables.records["deck"][0, [2, 3, 4, 5, 6]]
@@ -184,8 +173,8 @@ LOOKS = ("observe", "reveal", "legal_mask", "infoset_keys")
 @pytest.mark.parametrize("name", ["kuhn", "leduc", "limit_holdem_2to9", "nolimit_leduc"])
 def test_every_moment_of_a_hand_comes_back_as_it_was(name):
     played = game(name)
-    hands, tables, generator = TablePacker(played), Tables(played, 50, 0), np.random.default_rng(0)
-    tables.deal()
+    hands, tables = TablePacker(played), deal_tables(played, 50)
+    generator = np.random.default_rng(0)
     shown, rows, moments = [], np.arange(50), 0
     while len(rows):
         legal = tables.legal_mask(rows)
@@ -214,10 +203,6 @@ DRAWN, NO_LIMIT = game("limit_holdem_2to9"), game("nolimit_holdem_2to9")
 SEATS = range(2, 10)
 
 
-def bot(name):
-    return load_player(name, DRAWN)
-
-
 def test_each_number_of_seats_is_as_likely():
     tables = Tables(DRAWN, 80_000, seed=1)
     for _ in range(2):
@@ -238,11 +223,9 @@ def test_a_hand_is_of_the_game_with_its_seats(variable, seats):
     """Move by move; what is seen is the same but for empty seats."""
     definition = variable.variant_games[seats - 2]
     fixed, moves = play(definition, 200, seed=seats)
-    drawn = Tables(variable, 200, seed=0)
     decks = fixed.records["deck"][:, : definition.cards_dealt]
-    drawn.deal(decks=decks, variants=seats - 2)
-    alone = Tables(definition, 200, seed=0)
-    alone.deal(decks=decks)
+    drawn = deal_tables(variable, 200, decks=decks, variants=seats - 2)
+    alone = deal_tables(definition, 200, decks=decks)
     for move in moves:
         assert (drawn.records["to_act"][move.rows] == move.records["to_act"]).all()
         assert (drawn.legal_mask(move.rows) == move.legal).all()
@@ -291,7 +274,7 @@ def test_what_a_game_has_not_is_refused():
 
 def test_a_match_rotates_over_the_seats_of_the_deal():
     # Whoever folds to every raise loses the blinds, three chips, once in each rotation.
-    players = [bot("fold"), *[bot("raise")] * 8]
+    players = [load_player("fold", DRAWN), *[load_player("raise", DRAWN)] * 8]
     blocks = match(DRAWN, players, 400, seed=1)
     np.testing.assert_allclose(blocks.sum(1), 0, atol=1e-12)
     seats = -3 / blocks[:, 0]
@@ -301,11 +284,6 @@ def test_a_match_rotates_over_the_seats_of_the_deal():
     assert not blocks[np.arange(9) >= np.round(seats)[:, None]].any()
 
 
-def even(counts):
-    """Return whether counts are within five standard deviations of their mean."""
-    return bool((np.abs(counts - counts.mean()) < 5 * np.sqrt(counts.mean())).all())
-
-
 def uniformly(rows):
     probs = rows.mask / rows.mask.sum(1, keepdims=True)
     uniform = np.random.default_rng(0).random(len(probs))
@@ -313,12 +291,14 @@ def uniformly(rows):
 
 
 def test_the_only_learner_is_always_dealt_in():
-    rollout = Rollout(DRAWN, 20_000, 0, opponents=sole(bot("call")), seating="shuffled")
+    caller = sole(load_player("call", DRAWN))
+    rollout = Rollout(DRAWN, 20_000, 0, opponents=caller, seating="shuffled")
     batch = rollout.play_full_hands(uniformly)
     assert (batch.agent == 0).all()
     assert (np.bincount(batch.table, minlength=20_000) > 0).all()  # nobody else ends a hand
     seats, seat = rollout.tables.gather_definitions()["seats"], rollout.agent_of_seat.argmin(1)
     assert (batch.seat == seat[batch.table]).all()
     assert (np.sort(rollout.agent_of_seat, axis=1) == np.arange(9)).all()
-    for n in SEATS:
-        assert even(np.bincount(seat[seats == n], minlength=n))
+    for n in SEATS:  # counts within five standard deviations of their mean
+        counts = np.bincount(seat[seats == n], minlength=n)
+        assert (np.abs(counts - counts.mean()) < 5 * np.sqrt(counts.mean())).all()

@@ -4,10 +4,10 @@ from collections import Counter
 from itertools import combinations
 
 import numpy as np
-from random_games import game
+from random_games import deal_tables, game
 
-from poker_rl.games import Tables
 from poker_rl.games.cards import parse_cards
+from poker_rl.games.tables import tables_from_records
 
 BIG2 = game("big2")
 ORDER = "3456789TJQKA2"
@@ -20,9 +20,7 @@ def cards(text):
 
 def make_record(hands):
     """Return a table where seat 0 leads, with hands of any size and no cards played before."""
-    tables = Tables(BIG2, 1, 0)
-    tables.deal()
-    record = tables.records[0]
+    record = deal_tables(BIG2).records[0]
     record["hand"], record["turn"] = -1, 0
     record["played"], record["shown"], record["turns"] = 0, 0, 0
     record["size"], record["strength"], record["passes"], record["to_act"] = 0, -1, 0, 0
@@ -34,10 +32,9 @@ def make_record(hands):
 
 def make_tables(*hands):
     """Return such a table by the names of the cards; missing seats have the three of spades."""
-    tables = Tables(BIG2, 0, 0)
     rest = ["3s"] * (4 - len(hands))
-    tables.load_records(np.array([make_record([cards(hand) for hand in (*hands, *rest)])]))
-    return tables
+    record = make_record([cards(hand) for hand in (*hands, *rest)])
+    return tables_from_records(BIG2, np.array([record]))
 
 
 def list_legal_moves(tables):

@@ -39,8 +39,7 @@ def list_runs(name="*/*"):
 
 def read_last_row(folder):
     """Return the last row of a run's metrics."""
-    row = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
-    return row
+    return json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
 
 
 @contextmanager

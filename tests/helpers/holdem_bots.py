@@ -1,11 +1,10 @@
 """Bots of hold'em by name, and tables for them."""
 
 import numpy as np
-from random_games import game
+from random_games import deal_tables, game
 
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
-from poker_rl.games import Tables
 from poker_rl.games.cards import parse_cards
 
 HEADS_UP = game("limit_holdem")
@@ -23,12 +22,8 @@ def bot(name, game=HEADS_UP, **settings):
 
 def hand(deck, *actions, game=HEADS_UP):
     """Return the table [1] with this deck after these actions."""
-    tables = Tables(game, 1, 0)
     deal = np.array(cards(deck) if isinstance(deck, str) else deck)
-    tables.deal(decks=deal[None, : game.cards_dealt])
-    for action in actions:
-        tables.step(np.array([action]))
-    return tables.records
+    return deal_tables(game, actions=actions, decks=deal[None, : game.cards_dealt]).records
 
 
 def get_probs(name, deck, *actions, **settings):

@@ -15,7 +15,14 @@ from poker_rl.learning.average_policy import AveragePolicySettings
 from poker_rl.learning.buffers.insertion_rules import UniformReservoir
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
 from poker_rl.learning.opponents import OpponentSettings
+from poker_rl.nets import MLPConfig
 from poker_rl.players import TabularPlayer
+
+
+def mlp(*hidden_sizes, activation="relu", init="torch", features="observation"):
+    """Return the configuration of a fully connected network."""
+    sizes = list(hidden_sizes)
+    return MLPConfig(hidden_sizes=sizes, activation=activation, init=init, features=features)
 
 
 def cpu_context(game, net, seed=0, opponent=None):
@@ -62,6 +69,26 @@ def learn_decisions(learner, count):
     while learner.progress.decisions < count:
         metrics = learner.learn()
     return metrics
+
+
+def record_results(owner, name):
+    """Return a list that gets the result of each later call of a method."""
+    method, results = getattr(owner, name), []
+
+    def record(*arguments):
+        results.append(method(*arguments))
+        return results[-1]
+
+    setattr(owner, name, record)
+    return results
+
+
+def set_outputs(module, outputs):
+    """Let a network have the same outputs for all inputs."""
+    last = module.layers[-1]
+    with torch.no_grad():
+        last.weight.zero_()
+        last.bias.copy_(torch.tensor(outputs).expand_as(last.bias))
 
 
 def measure_exploitability(game, player):

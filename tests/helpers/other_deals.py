@@ -1,9 +1,8 @@
 """Other deals of a table in the same information set of a seat."""
 
 import numpy as np
-from random_games import variants
 
-from poker_rl.games import Tables
+from poker_rl.games.tables import tables_from_records
 
 
 def other_deals(played, record, seat, count):
@@ -11,8 +10,8 @@ def other_deals(played, record, seat, count):
 
     The cards that it does not see are permuted as far as the rules of the game allow.
     """
-    known, tables = key_of(played, record, seat), Tables(played, count, 0)
-    tables.load_records(np.array([record] * count))
+    known = key_of(played, record, seat)
+    tables = tables_from_records(played, np.array([record] * count))
     generator = np.random.default_rng(0)
     names = played.table_dtype.names or ()
     for i, row in enumerate(tables.records):
@@ -26,7 +25,7 @@ def other_deals(played, record, seat, count):
                 row["hand"][s, : len(part)] = np.sort(part)
             row["deck"] = generator.permutation(52)
         else:
-            definition = game_of(played, record)
+            definition = played.variant_games[int(record["variant"])]
             first = seat * definition.hole_cards
             board = definition.seats * definition.hole_cards
             shown = board + sum(definition.board_cards[: int(record["street"]) + 1])
@@ -43,12 +42,6 @@ def other_deals(played, record, seat, count):
 
 def key_of(played, record, seat):
     """Return the key of the information set of any seat."""
-    tables = Tables(played, 0, 0)
-    tables.load_records(np.array([record]))
+    tables = tables_from_records(played, np.array([record]))
     tables.records["to_act"] = seat
-    key = tables.infoset_keys()[0]
-    return key
-
-
-def game_of(played, record):
-    return variants(played)[int(record["variant"])]
+    return tables.infoset_keys()[0]

@@ -31,11 +31,6 @@ NO_LIMIT = [name for name in POKER if game(name).table_dtype is NO_LIMIT_TABLE_D
 LIMIT = [name for name in POKER if name not in NO_LIMIT]
 
 
-def variants(game):
-    """Return the games that a hand may be of."""
-    return list(game.variant_games)
-
-
 def sample_definition(between, small=False):
     """Return a limit game of 2-4 seats and 1-4 streets, with choices by `between(low, high)`.
 
@@ -74,6 +69,15 @@ def sample_definitions(count, seed, small=False):
     return [sample_definition(between, small) for _ in range(count)]
 
 
+def deal_tables(game, count=1, seed=0, actions=(), **deal):
+    """Return newly dealt tables, after these actions at each of them."""
+    tables = Tables(game, count, seed)
+    tables.deal(**deal)
+    for action in actions:
+        tables.step(np.full(count, action))
+    return tables
+
+
 @dataclass
 class Move:
     """One decision at each table whose hand is not over."""
@@ -99,7 +103,12 @@ def play(game, hands, seed, tables=None):
     return tables, moves
 
 
+def play_records(game, hands, seed):
+    """Return the tables [N] of all decisions in random hands."""
+    return np.concatenate([move.records for move in play(game, hands, seed)[1]])
+
+
 def sample_decisions(game, count, seed=0):
     """Return the tables [count] of random decisions in random hands."""
-    records = np.concatenate([move.records for move in play(game, count, seed)[1]])
+    records = play_records(game, count, seed)
     return records[np.random.default_rng(seed).choice(len(records), count, replace=False)]

@@ -35,8 +35,7 @@ def forgetful(monkeypatch):
     def card(tables, rows=None):
         records = tables.records if rows is None else tables.records.take(rows)
         own = np.take_along_axis(records["deck"], records["to_act"][:, None], 1)[:, 0]
-        seen = (1 + own + 16 * records["to_act"]).astype("u1").view("S1")
-        return seen
+        return (1 + own + 16 * records["to_act"]).astype("u1").view("S1")
 
     monkeypatch.setattr(Tables, "infoset_keys", card)
     return replace(load_game("kuhn"), name="forgetful")

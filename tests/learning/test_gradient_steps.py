@@ -26,18 +26,11 @@ from poker_rl.nets.dense import build_mlp
 CPU = torch.device("cpu")
 
 
-def make_buffer(values, seed=0):
-    columns = {"x": Column(torch.float32)}
-    buffer = ReplayBuffer("capacity", 100, CircularInsertion(), columns, CPU, seed)
-    buffer.add(np.zeros(len(values), np.int64), x=np.array(values, np.float32))
-    return buffer
-
-
 def make_stepper(module, compute_loss, optimizer="adam", lr=None, seed=0):
-    buffer = make_buffer([0.0, 1.0, 2.0], seed)
-    return ReplayOptimizer(
-        module, optimizer, lr or Constant(start=0.1), None, buffer, 4, compute_loss
-    )
+    columns, lr = {"x": Column(torch.float32)}, lr or Constant(start=0.1)
+    buffer = ReplayBuffer("capacity", 100, CircularInsertion(), columns, CPU, seed)
+    buffer.add(np.zeros(3, np.int64), x=np.arange(3, dtype=np.float32))
+    return ReplayOptimizer(module, optimizer, lr, None, buffer, 4, compute_loss)
 
 
 def make_updates(*optimizers):

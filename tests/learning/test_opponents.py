@@ -6,18 +6,15 @@ import numpy as np
 import pytest
 import torch
 from decision_recorder import record_decisions
-from learner_contexts import compose_learner, cpu_context, ppo_settings
+from learner_contexts import compose_learner, cpu_context, mlp, ppo_settings, set_outputs
 from small_learners import list_small_overrides
 
 from poker_rl.algos.ppo import PPO
 from poker_rl.config import ConfigError
-from poker_rl.config.build import build
-from poker_rl.config.option_files import load_option
 from poker_rl.games import get_tree, load_game
 from poker_rl.learning import Rollout
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.learning.opponents import SELF, OpponentSettings
-from poker_rl.nets import MLPConfig
 from poker_rl.players import load_player
 
 KUHN = load_game("kuhn")
@@ -108,30 +105,17 @@ def test_learners_in_self_play_take_no_opponents():
         learner("ppo", "algo.opponent_pool.play_prob=0.5")
 
 
-NET = MLPConfig(hidden_sizes=[16], activation="relu", init="orthogonal", features="observation")
-
-
 def ppo(share, every=1000, keep=3, **changed):
     earlier = OpponentPoolSettings(play_prob=share, snapshot_interval=every, capacity=keep)
-    game = build(load_option("game", "kuhn_3p"), "game")
-    settings = ppo_settings(opponent_pool=earlier, **changed)
-    return PPO(**settings, context=cpu_context(game, NET))
-
-
-def always(module, action):
-    """Have a network put nearly all probability on one action."""
-    last = module.layers[-1]
-    with torch.no_grad():
-        last.weight.zero_()
-        last.bias.zero_()
-        last.bias[..., action] = 50.0
+    context = cpu_context(load_game("kuhn_3p"), mlp(16, init="orthogonal"))
+    return PPO(**ppo_settings(opponent_pool=earlier, **changed), context=context)
 
 
 def test_in_a_share_of_hands_one_seat_learns_and_the_rest_play_an_earlier_self():
     learner = ppo(0.4, tables=512)
     learner._opponent_pool.update = lambda iterations: None
-    always(learner._actor, 2)
-    always(learner._opponent_pool.opponent_network, 1)
+    set_outputs(learner._actor, [0.0, 0.0, 50.0])
+    set_outputs(learner._opponent_pool.opponent_network, [0.0, 50.0, 0.0])
     learnt = record_decisions(learner)
     learner.learn()
     ((batch, own),) = learnt

@@ -3,24 +3,21 @@
 import numpy as np
 import pytest
 import torch
-from learner_contexts import cpu_context
+from learner_contexts import cpu_context, mlp
 from scipy.stats import logistic
 
 from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.learning import LearnerServices, NetworkAssignment
-from poker_rl.nets import MLPConfig, NetDimensions, masked_softmax
+from poker_rl.nets import NetDimensions, masked_softmax
 from poker_rl.nets.amount_net import AmountHeads, AmountNetConfig
 
 ACTIONS, INPUTS = 41, 5
 
 
 def amounts(components=2, hidden=(8,)):
-    body = MLPConfig(
-        hidden_sizes=list(hidden), activation="tanh", init="torch", features="observation"
-    )
-    return AmountNetConfig(mixture_components=components, body=body)
+    return AmountNetConfig(mixture_components=components, body=mlp(*hidden, activation="tanh"))
 
 
 def network(copies=1, **settings):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from learner_contexts import mlp
 
 from poker_rl.nets import NetDimensions, WeightEMA
 from poker_rl.nets.action_probs import (
@@ -11,7 +12,7 @@ from poker_rl.nets.action_probs import (
     masked_softmax,
     regret_matching,
 )
-from poker_rl.nets.dense import MLPConfig, NetworkPair, ReplicatedLinear, build_mlp
+from poker_rl.nets.dense import NetworkPair, ReplicatedLinear, build_mlp
 from poker_rl.nets.replicas import clip_gradients, clone_replicas, forward_by_replica
 from poker_rl.nets.sparse_layers import (
     MIN_ACTIONS,
@@ -24,19 +25,14 @@ from poker_rl.nets.tabular_sigmoid import SigmoidPolicyConfig
 INPUTS, OUTPUTS = 11, 3
 
 
-def mlp(hidden=(16, 8), activation="relu", init="orthogonal"):
-    return MLPConfig(
-        hidden_sizes=list(hidden), activation=activation, init=init, features="observation"
-    )
-
-
 def seeded(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
-def network(copies, **settings):
-    dimensions = NetDimensions(inputs=INPUTS, outputs=OUTPUTS, replicas=copies)
-    return mlp(**settings).build_module(dimensions, seeded())
+def network(copies, hidden=(16, 8), activation="relu", **dimensions):
+    net = mlp(*hidden, activation=activation, init="orthogonal")
+    size = NetDimensions(inputs=INPUTS, outputs=OUTPUTS, replicas=copies, **dimensions)
+    return net.build_module(size, seeded())
 
 
 @pytest.mark.parametrize(
@@ -58,10 +54,7 @@ def test_a_copy_is_an_ordinary_network(hidden, activation):
 
 
 def test_orthogonal_weights():
-    module = mlp(hidden=(8,)).build_module(
-        NetDimensions(inputs=INPUTS, outputs=OUTPUTS, replicas=2, output_init_scale=0.01), seeded()
-    )
-    hidden, last = module.layers
+    hidden, last = network(2, hidden=(8,), output_init_scale=0.01).layers
     for k in range(2):  # gain sqrt(2), then the scale of the last layer alone
         torch.testing.assert_close(hidden.weight[k].T @ hidden.weight[k], 2 * torch.eye(8))
         torch.testing.assert_close(last.weight[k].T @ last.weight[k], 1e-4 * torch.eye(OUTPUTS))
@@ -158,7 +151,7 @@ def test_weight_average():
 @pytest.mark.parametrize("copies", [1, 3])
 def test_two_networks_together_are_each_alone_and_share_the_layers_they_are_told_to(copies):
     generator = torch.Generator().manual_seed(0)
-    net = MLPConfig(hidden_sizes=[6, 5, 4], activation="tanh", init="torch", features="observation")
+    net = mlp(6, 5, 4, activation="tanh")
     sizes = [NetDimensions(inputs=7, outputs=outputs, replicas=copies) for outputs in (3, 1)]
     one, other = (net.build_module(size, generator) for size in sizes)
     x = torch.rand(copies, 9, 7)

@@ -4,13 +4,13 @@ from itertools import combinations
 
 import numpy as np
 import pytest
+from random_games import deal_tables, play, sample_decisions
 from random_games import game as game_of
-from random_games import play, sample_decisions
 
 from poker_rl.config import ConfigError
 from poker_rl.games.hand_strength import CATEGORY_SHIFT, evaluate_hand
 from poker_rl.games.poker.suit_isomorphism import sort_suits
-from poker_rl.games.tables import Tables, tables_from_records
+from poker_rl.games.tables import tables_from_records
 from poker_rl.nets.input_encoders import (
     HISTORY_STEPS,
     HiddenCardEncoder,
@@ -21,9 +21,8 @@ from poker_rl.nets.input_encoders import (
 
 def test_a_hand_of_three_as_the_small_blind_sees_it():
     game = game_of("limit_holdem_3p")
-    tables = Tables(game, 1, 0)
-    tables.deal(decks=np.arange(11, dtype=np.int8)[None])  # 2c 2d to the small blind
-    tables.step(np.array([2]))  # the button raises
+    # 2c 2d to the small blind; the button raises
+    tables = deal_tables(game, actions=[2], decks=np.arange(11, dtype=np.int8)[None])
     features = ObservationEncoder(game, "history")
     (row,) = features(tables.records)
     assert features.history_shape == (HISTORY_STEPS, 11)
@@ -44,8 +43,7 @@ def test_a_hand_of_three_as_the_small_blind_sees_it():
 def test_rows_tell_apart_just_what_a_seat_can_tell_apart_but_for_the_names_of_suits(name):
     game = game_of(name)
     records = sample_decisions(game, 4_000)
-    tables = Tables(game, 0, 0)
-    tables.load_records(records.copy())
+    tables = tables_from_records(game, records.copy())
     sort_suits(tables.gather_definitions(), tables.records)
     keys = tables.infoset_keys()
     rows = ObservationEncoder(game, "history")(records)
@@ -71,9 +69,7 @@ def test_log_chips_are_the_logarithms_of_chips_and_the_same_cards():
     records = sample_decisions(game, 200)
     linear = ObservationEncoder(game, "sorted_suits")(records)
     logs = ObservationEncoder(game, "log_chips")(records)
-    first_card, first_chip = (
-        int(game.definitions[0][key]) for key in ("hole_offset", "chip_offset")
-    )
+    first_card, first_chip = game.definitions[0][["hole_offset", "chip_offset"]].tolist()
     np.testing.assert_array_equal(logs[:, first_card:first_chip], linear[:, first_card:first_chip])
     chips = np.expm1(logs.astype(np.float64) * np.log(201))  # of a stack of 200
     is_chip = np.arange(game.observation_size) < first_card
@@ -129,9 +125,8 @@ def strength_of(cards):
 
 def test_hand_strength_needs_two_hole_cards_of_a_full_deck():
     for name in ("leduc", "nolimit_short_deck_6p"):
-        with pytest.raises(
-            ConfigError, match=r"hand_strength needs two hole cards .*, not " + name
-        ):
+        message = rf"hand_strength needs two hole cards .*, not {name}"
+        with pytest.raises(ConfigError, match=message):
             ObservationEncoder(game_of(name), "hand_strength")
         with pytest.raises(ConfigError, match=r"^critic_view: hand_comparison needs two hole"):
             HiddenCardEncoder(game_of(name), "observation", compare_hands=True)
@@ -186,8 +181,7 @@ def test_every_card_of_big_2_that_a_seat_has_seen():
     """After the game's own features, who holds or has played each card, told from hands alone."""
     game = game_of("big2")
     generator = np.random.default_rng(3)
-    tables, features = Tables(game, 40, 3), ObservationEncoder(game, "every_card")
-    tables.deal()
+    tables, features = deal_tables(game, 40, 3), ObservationEncoder(game, "every_card")
     assert (features.size, features.is_binary) == (412 + 5 * 52, True)
     dealt = np.sort(tables.records["deck"].reshape(-1, 4, 13))
     shown = 0

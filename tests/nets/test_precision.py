@@ -3,20 +3,15 @@
 import numpy as np
 import pytest
 import torch
+from evaluations import build_network_player
+from learner_contexts import mlp
+from random_games import deal_tables
 from toy_games import leduc
 
-from poker_rl.games import Tables
-from poker_rl.nets import AmountNetConfig, HistoryNetConfig, MLPConfig, NetDimensions, precision
-from poker_rl.players import NetworkPlayer
+from poker_rl.nets import AmountNetConfig, HistoryNetConfig, NetDimensions, precision
 
 STEPS = 4, 5
 INPUTS = 4 * 5 + 12
-
-
-def mlp(*hidden):
-    return MLPConfig(
-        hidden_sizes=list(hidden), activation="relu", init="torch", features="observation"
-    )
 
 
 def history(kind):
@@ -75,17 +70,12 @@ def test_the_same_function_and_gradient_to_the_precision_of_bfloat16(kind):
 
 @pytest.mark.usefixtures("medium")
 def test_players_are_measured_in_float32():
-    game = leduc()
-    net = mlp(32, 16, 32)
-    size = NetDimensions(inputs=game.observation_size, outputs=game.action_count)
-    module = net.build_module(size, torch.Generator().manual_seed(0))
-    player = NetworkPlayer(game, net, module, "shared")
-    tables = Tables(game, 50, 0)
-    tables.deal()
-    measured = player.action_probs(tables.records)
+    player = build_network_player(leduc(), mlp(32, 16, 32))
+    records = deal_tables(leduc(), 50).records
+    measured = player.action_probs(records)
     assert torch.get_float32_matmul_precision() == "medium"
     torch.set_float32_matmul_precision("highest")
-    assert np.array_equal(measured, player.action_probs(tables.records))
+    assert np.array_equal(measured, player.action_probs(records))
 
 
 def test_medium_is_taken_where_the_processor_has_it(monkeypatch):

@@ -9,12 +9,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from other_deals import other_deals
-from random_games import game
+from random_games import deal_tables, game
 
 from poker_rl.config import ConfigError
 from poker_rl.evaluation.exact.exploitability import compute_action_losses
 from poker_rl.evaluation.result import get_result_scale_and_unit
-from poker_rl.games import Tables, get_tree
+from poker_rl.games import get_tree
 from poker_rl.play.bet_size_groups import group_moves
 from poker_rl.play.live_hand import MoveNotAllowedError
 from poker_rl.play.move_grades import grade_move
@@ -320,23 +320,19 @@ def test_a_review_of_kuhn_poker():
 def test_grades_without_a_known_cost():
     """The adviser's probability grades; all bets count as one; without an adviser no grade."""
     holdem, kuhn_3p = game("nolimit_holdem"), game("kuhn_3p")
-    record = Tables(holdem, 1, 0)
-    record.deal()
+    records = deal_tables(holdem).records
     for name, words in (("raise", "mistake mistake fine"), ("call", "mistake fine mistake")):
         adviser = NamedPlayer(name, load_player(name, holdem))
-        grades = [grade_move(holdem, record.records, action, adviser) for action in (0, 1, 7)]
+        grades = [grade_move(holdem, records, action, adviser) for action in (0, 1, 7)]
         assert [grade and grade.word for grade in grades] == words.split()
         assert {(grade.cost, grade.grader) for grade in grades if grade} == {(None, name)}
-    three = Tables(kuhn_3p, 1, 0)
-    three.deal()
-    assert grade_move(kuhn_3p, three.records, 1, None) is None
+    assert grade_move(kuhn_3p, deal_tables(kuhn_3p).records, 1, None) is None
 
 
 def test_bets_of_any_amount_are_added_up_by_size():
     """The parts hold every legal bet once; their probabilities and values are those of the bets."""
     holdem = game("nolimit_holdem")
-    tables = Tables(holdem, 1, 0)
-    tables.deal()
+    tables = deal_tables(holdem)
     legal = np.flatnonzero(tables.legal_mask()[0])
     probs, values = np.zeros(holdem.action_count), np.full(holdem.action_count, np.nan)
     probs[legal] = 1 / len(legal)

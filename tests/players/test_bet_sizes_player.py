@@ -5,12 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from random_games import game
+from random_games import deal_tables, game
 
 from poker_rl.algos import load_algorithm
 from poker_rl.config import ConfigError
-from poker_rl.games import Tables, get_tree
+from poker_rl.games import get_tree
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
+from poker_rl.games.tables import tables_from_records
 from poker_rl.players import TabularPlayer, compute_checked_probs, load_player
 from poker_rl.players.bet_sizes_player import BetSizesPlayer
 from poker_rl.storage.checkpoint import save_snapshot
@@ -41,11 +42,7 @@ def build_player(full, sizes, features="table", seed=0):
 
 
 def play_line(full, *actions):
-    tables = Tables(full, 1, 0)
-    tables.deal()
-    for action in actions:
-        tables.step(np.array([action]))
-    return tables
+    return deal_tables(full, actions=actions)
 
 
 def list_played_actions(player, tables):
@@ -69,9 +66,7 @@ def test_listed_sizes_are_played_as_in_the_game_with_sizes(full, sizes, features
     sized = add_sizes(full, sizes)
     trained = build_network(sized, features)
     player = BetSizesPlayer(full, sized, trained)
-    in_full, in_sized = Tables(full, 200, 1), Tables(sized, 200, 1)
-    in_full.deal()
-    in_sized.deal()
+    in_full, in_sized = deal_tables(full, 200, 1), deal_tables(sized, 200, 1)
     generator = np.random.default_rng(0)
     raise_count = 0
     while len(rows := np.flatnonzero(in_sized.records["over"] == 0)):
@@ -85,8 +80,7 @@ def test_listed_sizes_are_played_as_in_the_game_with_sizes(full, sizes, features
         assert np.array_equal((~np.isnan(values)).sum(1), legal.sum(1))
         for action in range(legal.shape[1]):
             able = np.flatnonzero(legal[:, action])
-            trial = Tables(sized, 0, 0)
-            trial.load_records(in_sized.records[rows[able]])
+            trial = tables_from_records(sized, in_sized.records[rows[able]])
             trial.step(np.full(len(able), action))
             chips = trial.records["paid"][np.arange(len(able)), before["to_act"][able]]
             action_in_full = np.where(action < RAISE, action, chips)

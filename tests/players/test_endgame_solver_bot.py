@@ -4,14 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from random_games import game
+from random_games import deal_tables, game
 from toy_games import kuhn, leduc
 
 from poker_rl.algos.tabular.public_cfr import PublicCFR
 from poker_rl.config import ConfigError
 from poker_rl.evaluation.exact.public_tree_evaluator import evaluate_on_public_tree
 from poker_rl.games.poker.record_dtypes import CALL, FOLD
-from poker_rl.games.tables import Tables
 from poker_rl.players import load_player, sample_from_probs
 from poker_rl.players.bots import endgame_solver_bot
 from poker_rl.players.bots.endgame_lines import enumerate_endgame_lines
@@ -52,11 +51,7 @@ def test_two_sizes_of_raises_and_those_that_are_made_are_enough():
 
 
 def play_line(deck, *actions):
-    tables = Tables(DEEP, 1, 0)
-    tables.deal(decks=np.array([deck]))
-    for action in actions:
-        tables.step(np.array([action]))
-    return tables.records
+    return deal_tables(DEEP, actions=actions, decks=np.array([deck])).records
 
 
 def test_listed_sizes_until_two_raises_then_the_largest():
@@ -103,8 +98,7 @@ def test_an_equilibrium_stays_an_equilibrium(monkeypatch):
 
 def play_tables(definition, player, count=40):
     """Yield tables in play, until all hands are over."""
-    tables, generator = Tables(definition, count, 0), np.random.default_rng(0)
-    tables.deal()
+    tables, generator = deal_tables(definition, count), np.random.default_rng(0)
     while len(rows := np.flatnonzero(tables.records["over"] == 0)):
         records = tables.records.take(rows)
         yield records

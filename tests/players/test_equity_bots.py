@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from holdem_bots import bot, cards, hand
 from phevaluator import evaluate_cards
-from random_games import game, play
+from random_games import deal_tables, game, play_records
 
 from poker_rl.config import ConfigError
-from poker_rl.games import Tables, get_tree
+from poker_rl.games import get_tree
 from poker_rl.games.hand_strength import evaluate_best_five
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.poker.position_notation import parse_position
@@ -50,8 +50,7 @@ def shares(record, definition):
 
 @pytest.mark.parametrize("definition", [HOLDEM, RING], ids=lambda game: game.name)
 def test_probabilities_after_the_flop(definition):
-    _, moves = play(definition, 60, seed=3)
-    records = np.concatenate([move.records for move in moves])
+    records = play_records(definition, 60, seed=3)
     records = records[records["street"] > 0]
     for street in (1, 2, 3):
         some = records[records["street"] == street][:8]
@@ -89,14 +88,9 @@ def test_what_it_does():
     assert tight(raise_threshold=0.4).action_probs(hand(f"2c7d Js8d {flop}"))[0, RAISE] == 1
 
 
-def positions(definition, hands=30, seed=0):
-    _, moves = play(definition, hands, seed)
-    return np.concatenate([move.records for move in moves])
-
-
 @pytest.mark.parametrize("simulations", [1, 7, 200])
 def test_visits(simulations):
-    records = positions(DRAWN)
+    records = play_records(DRAWN, 30, seed=0)
     player = bot("mcts", DRAWN, simulations=simulations)
     visits, legal = player.count_visits(records), player.legal_mask(records)
     assert (visits.sum(1) == simulations).all()
@@ -204,10 +198,8 @@ def test_each_raise_of_an_opponent_lowers_the_equity():
 )
 def test_a_no_limit_bet_is_the_raise_nearest_to_the_pot_share(name, moves, settings, bet):
     definition = game(name)
-    tables = Tables(definition, 1, 0)
-    tables.deal(decks=np.array([cards("AsAdAhAc" + BOARD)]))
-    for action in moves:
-        tables.step(np.array([action]))
+    deck = np.array([cards("AsAdAhAc" + BOARD)])
+    tables = deal_tables(definition, actions=moves, decks=deck)
     player = bot("pot_odds", definition, bet_threshold=0.0, **settings)
     probs = player.action_probs(tables.records)[0]
     assert definition.action_name(int(probs.argmax())) == bet

@@ -31,15 +31,11 @@ def snapshot(folder, game, decisions=1000, **players):
     return folder
 
 
-def create_evaluation(game, evaluator=None, **settings):
-    """Create the evaluation of a call with these settings of `conf/evaluate.yaml`."""
-    config = EvaluateConfig(**read_plain_yaml(SHIPPED_OPTION_DIR / "evaluate.yaml") | settings)
-    evaluator = evaluator or evaluation(game, deals=config.deals or 1000)
-    return Evaluation(config, game, evaluator, loader(game))
-
-
 def evaluate(run, game=KUHN, **settings):
-    parts = create_evaluation(game, run=str(run), **settings)
+    """Evaluate a run with these settings of `conf/evaluate.yaml`."""
+    settings = read_plain_yaml(SHIPPED_OPTION_DIR / "evaluate.yaml") | {"run": str(run)} | settings
+    config = EvaluateConfig(**settings)
+    parts = Evaluation(config, game, evaluation(game, deals=config.deals or 1000), loader(game))
     measure_players(parts, load_measured_players(parts, CPU))
     return parts
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 import yaml
 from commands import run_command
-from evaluations import random_policies
+from evaluations import build_network_player, random_policies
 from open_spiel.python.algorithms.exploitability import nash_conv as nash_conv_there
 from open_spiel.python.policy import TabularPolicy
 from pokerkit import HandHistory
@@ -26,10 +26,8 @@ from poker_rl.config.option_files import load_option
 from poker_rl.evaluation import nash_conv
 from poker_rl.games import get_tree
 from poker_rl.games.tables import tables_from_records
-from poker_rl.nets import NetDimensions
-from poker_rl.nets.input_encoders import ObservationEncoder
 from poker_rl.players import load_player
-from poker_rl.players.network_player import NetworkPlayer, RegretMatchingPlayer, count_networks
+from poker_rl.players.network_player import NetworkPlayer, RegretMatchingPlayer
 from poker_rl.reports.export import find_open_spiel_name, format_policy_as_csv, play_hands
 from poker_rl.reports.export_weights import save_onnx
 from poker_rl.storage.checkpoint import METADATA_KEY, save_safetensors
@@ -104,20 +102,12 @@ def test_what_export_refuses(arguments, words, get_refusal):
 
 def build_player(player_class, name, net, sharing="shared"):
     """Return a player with random weights, of which none is near 0."""
-    definition, config = game(name), build(load_option("net", net), "net")
-    encoder = ObservationEncoder(definition, config.features)
-    dimensions = NetDimensions(
-        inputs=encoder.size,
-        outputs=definition.action_count,
-        replicas=count_networks(definition, sharing),
-        history_shape=encoder.history_shape,
-    )
-    generator = torch.Generator().manual_seed(0)
-    module = config.build_module(dimensions, generator)
+    config, generator = build(load_option("net", net), "net"), torch.Generator().manual_seed(1)
+    player = build_network_player(game(name), config, sharing, player_class, scale=1.0)
     with torch.no_grad():
-        for weight in module.parameters():
+        for weight in player.module.parameters():
             weight.add_(0.1 * torch.randn(weight.shape, generator=generator))
-    return player_class(definition, config, module, sharing)
+    return player
 
 
 def read_parts(path):
