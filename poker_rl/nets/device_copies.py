@@ -12,9 +12,9 @@ from torch import Tensor
 def copy_to_device(array: np.ndarray, device: torch.device) -> Tensor:
     """Return an array as a tensor on a device; the CPU does not wait for a copy to a GPU."""
     tensor = torch.from_numpy(array)
-    if device.type == "cuda":  # pinned memory is kept by torch until the GPU has read it
-        return tensor.pin_memory().to(device, non_blocking=True)
-    return tensor.to(device)
+    if device.type == "cuda":
+        tensor = tensor.pin_memory()  # which torch keeps until the GPU has read it
+    return tensor.to(device, non_blocking=True)
 
 
 def start_copy_to_host(tensor: Tensor) -> Callable[[], np.ndarray]:
