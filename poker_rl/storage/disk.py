@@ -120,8 +120,8 @@ def create_writable_folder(path: Path) -> None:
 def exclusive_lock(folder: Path, activity: str | None = None) -> Iterator[None]:
     """Lock a folder while in this context; only one process at a time can hold the lock.
 
-    If another process holds the lock, wait until it is free. But if `activity` is given, such as
-    "training it", raise a ConfigError at once, which says that another process is training it.
+    If another process holds the lock, wait until it is free. But with `activity`, such as "training
+    it", raise a ConfigError at once, which says that another process is doing this.
     """
     descriptor = os.open(folder, os.O_RDONLY)
     try:

@@ -5,7 +5,7 @@ action k >= 2 is a raise to k chips, counted over the whole hand as in the Annua
 Competition; in games with a list of bet sizes, it is a raise by entry k - 2 of this list.
 
 In no-limit, a full bet or raise adds at least the smallest bet, and at least as much as the largest
-raise on the street; only an all-in may add less. A player who has acted may raise again only when
+raise on the street; only an all-in may add less. A player that has acted may raise again only when
 facing a full bet or raise. A smaller all-in does not reopen the betting, but several do once they
 add up to a full one (rules 43 and 47 of the Poker Tournament Directors Association, TDA, 2024).
 With `short_bets_reopen`, the first bet of a street and the first raise over the blinds count as
@@ -13,7 +13,7 @@ full whatever their size, as in PokerKit.
 
 In limit games a raise adds the street's raise size; only an all-in may add less. Such an all-in
 counts towards the maximum number of raises, and the next raise adds the full size to it. A player
-who has acted may raise again only when facing half a bet or more (TDA rule 47).
+that has acted may raise again only when facing half a bet or more (TDA rule 47).
 """
 
 from __future__ import annotations

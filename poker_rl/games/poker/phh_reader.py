@@ -187,7 +187,10 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
 
 
 def _parse_amount(value: Any) -> Fraction:
-    """Return a value as a fraction; raise ValueError if it is long, since it could fill memory."""
+    """Return a value as a fraction.
+
+    Raise ValueError if its text is long or has an exponent: such a number could fill the memory.
+    """
     text = str(value)
     if len(text) > MAX_AMOUNT_LENGTH or "e" in text.lower():
         raise ValueError(f"no amount: {text[:MAX_AMOUNT_LENGTH]}")

@@ -108,7 +108,7 @@ class VariableSeatsPoker(DisplayedPoker):
 
 @dataclass(kw_only=True, frozen=True)
 class VariableSeatsLimit(VariableSeatsPoker):
-    """Fixed-limit poker with a random number of seats and equal stacks; None means unlimited."""
+    """Fixed-limit poker with a random number of seats and equal stacks (None: unlimited)."""
 
     raise_sizes: list[PositiveChips]
     max_raises: list[NonNegativeInt]
