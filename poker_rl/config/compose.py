@@ -144,10 +144,7 @@ def compose_plain_config(
     option_dirs: Sequence[Path] | None = None,
     allowed_groups: Collection[str] | None = None,
 ) -> dict[str, Any]:
-    """Return the settings of `poker-rl train` with these overrides, as plain values.
-
-    If `allowed_groups` is given, raise ConfigError for overrides outside these groups.
-    """
+    """Return a run's plain settings; raise ConfigError for overrides outside `allowed_groups`."""
     for key in map(parse_override_key, overrides):
         if allowed_groups is not None and key.partition(".")[0] not in allowed_groups:
             groups = ", ".join(allowed_groups)

@@ -109,10 +109,7 @@ def list_options_by_group(option_dirs: Sequence[Path]) -> dict[str, dict[str, Pa
 def find_option_file(
     group: str, option_name: str, option_dirs: Sequence[Path] = (SHIPPED_OPTION_DIR,)
 ) -> Path:
-    """Return the file of an option, such as `uniform` of the group `player`.
-
-    Raise ConfigError if no folder has it.
-    """
+    """Return the file of an option such as player=uniform; raise ConfigError if there is none."""
     paths = [path for folder in reversed(option_dirs) for path in list_option_files(folder, group)]
     options = {path.stem: path for path in paths}
     if option_name not in options:

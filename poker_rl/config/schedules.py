@@ -155,10 +155,7 @@ def _convert_horizons(
 def _convert_horizon(
     schedule: Mapping[str, Any], budget_steps: float, unit: str, budget_unit: object
 ) -> Any:
-    """Return the horizon of a schedule that counts steps in `unit`, as a number of steps.
-
-    `budget_steps` is the budget as a number of steps; it is valid only if `unit` is `budget_unit`.
-    """
+    """Return a horizon in steps of `unit`; `budget_steps` is the budget if it has the same unit."""
     horizon = schedule["horizon"]
     if horizon in STEP_RANGE:
         return horizon
@@ -186,10 +183,7 @@ def _find_step_unit(annotation: Any) -> StepUnit | None:
 
 
 def find_exhausted_learning_rate(config: Mapping[str, Any], path: str, budget: int) -> str | None:
-    """Return the key of a learning rate that falls to 0 within the budget; None if there is none.
-
-    The budget must be in the unit of the learning rate's schedule.
-    """
+    """Return the key of a learning rate that is 0 after `budget` steps of its schedule, or None."""
     for name, value in config.items():
         if not isinstance(value, Mapping):
             continue

@@ -223,7 +223,7 @@ def print_advice(
                 raise ConfigError(f"is of starting hands of hold'em, and {game.name} has none")
             if not config.figure.endswith(".png"):
                 raise ConfigError(f"{config.figure} does not end in .png")
-            prepare_output_file(Path(config.figure), config.overwrite)
+        prepare_output_file("figure", Path(config.figure), config.overwrite)
     device = prepare_process(config.device, config.threads, seed=0)
     with error_prefix("player" if config.run is None else "run"):
         player, player_name = load_player(spec, game, device, option_dirs), resolve_spec(spec)

@@ -62,11 +62,11 @@ def group_moves(
         label: str, first: int, last: int, amounts: str, name: str = "", is_subgroup: bool = False
     ) -> None:
         group = slice(first, last + 1)
-        known, weights, value = ~np.isnan(values[group]), probs[group], None
+        known, value = ~np.isnan(values[group]), None
         if known.any():
-            weights = np.where(known, weights if weights[known].sum() > 0 else 1.0, 0.0)
-            chips = weights @ np.nan_to_num(values[group])
-            value = float(chips / game.unit_chips / weights.sum())
+            weights = probs[group][known]
+            chips = np.average(values[group][known], weights=weights if weights.any() else None)
+            value = float(chips) / game.unit_chips
         is_taken = taken_action is not None and first <= taken_action <= last
         prob = float(probs[group].sum())
         groups.append(

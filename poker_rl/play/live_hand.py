@@ -47,23 +47,14 @@ class MoveStep:
 
 @dataclass(frozen=True)
 class LiveHand:
-    """Immutable state of a hand; each move returns a new object.
-
-    Args:
-        setup: game, opponents and adviser of the session.
-        seed: seed of the session.
-        hand_number: number of the hand in the session, from 1.
-        player_of_seat: player index of each seat in this hand; 0 is the human player.
-        record: the present state of the table, shape [1].
-        steps: the moves so far.
-    """
+    """Immutable state of a hand; each move returns a new object."""
 
     setup: TableSetup
-    seed: int
-    hand_number: int
-    player_of_seat: tuple[int, ...]
-    record: np.ndarray
-    steps: tuple[MoveStep, ...] = ()
+    seed: int  # seed of the session
+    hand_number: int  # number of the hand in the session, from 1
+    player_of_seat: tuple[int, ...]  # player index of each seat in this hand
+    record: np.ndarray  # present state of the table, shape [1]
+    steps: tuple[MoveStep, ...] = ()  # the moves so far
 
     @property
     def is_over(self) -> bool:
@@ -103,10 +94,7 @@ class LiveHand:
         return [payoffs.get(player_index, 0) for player_index in range(self.setup.game.seats)]
 
     def compute_luck_adjusted_payoff(self) -> float | None:
-        """Return the human player's payoff of a finished hand in chips, adjusted for luck by AIVAT.
-
-        The result is None if AIVAT does not support the game.
-        """
+        """Return the human player's payoff in chips, adjusted for luck; None without AIVAT."""
         players = [None, *(opponent.player for opponent in self.setup.opponents)]
         players = [players[player_index] for player_index in self.player_of_seat]
         game, seat = self.setup.game, self.person_seat
@@ -123,10 +111,7 @@ class LiveHand:
         return replace(self, record=tables.records, steps=(*self.steps, step))
 
     def play_to_person(self) -> LiveHand:
-        """Return the hand at the human player's next decision or, if there is none, at the end.
-
-        The moves until then are sampled from the opponents' policies.
-        """
+        """Sample the opponents' moves up to the human player's next decision or the hand's end."""
         hand, game = self, self.setup.game
         while not hand.is_over and hand.player_of_seat[hand.to_act] != PERSON_INDEX:
             player = hand.setup.opponents[hand.player_of_seat[hand.to_act] - 1].player
@@ -173,20 +158,13 @@ def rebuild_finished_hand(setup: TableSetup, seed: int, saved_hand: Mapping[str,
 def _create_generator(
     seed: int, hand_number: int, stream_index: int, draw_index: int = 0
 ) -> np.random.Generator:
-    """Return a random generator, which is independent for each combination of arguments.
-
-    `draw_index` is the number of earlier actions if the stream is `ACTION_STREAM`.
-    """
+    """Return the generator of a stream; `draw_index` counts the earlier actions in the hand."""
     stream = np.random.SeedSequence(seed, spawn_key=(hand_number, stream_index, draw_index))
     return np.random.Generator(np.random.PCG64(stream))
 
 
 def build_hand_view(hand: LiveHand, first_unseen_step: int) -> dict[str, Any]:
-    """Return the view of a hand for its human player, as plain values for JSON.
-
-    `first_unseen_step` is the index of the first move that the player has not seen yet. This move
-    and all later ones are the `events` of the view, each with the table after it.
-    """
+    """Return the person's view for JSON; its `events` are the moves from `first_unseen_step` on."""
     game, record = hand.setup.game, hand.record[0]
     bet_range = None if hand.is_over else game.get_bet_range(record)
     result, moves = None, []
@@ -216,10 +194,7 @@ def build_hand_view(hand: LiveHand, first_unseen_step: int) -> dict[str, Any]:
 
 
 def players_to_dicts(hand: LiveHand) -> list[dict[str, Any]]:
-    """Return the players' names and seats as plain values, clockwise from the human player.
-
-    The seat of a player who is not dealt in is None.
-    """
+    """Return names and seats (None if not dealt in), clockwise from the human player, for JSON."""
     full_names = ["you", *(one.name for one in hand.setup.opponents)]
     seat_of_player = {player_index: seat for seat, player_index in enumerate(hand.player_of_seat)}
     return [

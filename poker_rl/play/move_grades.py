@@ -91,8 +91,7 @@ def explain_grades(unit: str) -> str:
 
 def compute_probs(game: Game, player: Player, record: np.ndarray) -> np.ndarray:
     """Return a player's policy, an array [actions], at the table in `record`, shape [1]."""
-    probs: np.ndarray = compute_checked_probs(game, player, record.copy())[0]
-    return probs
+    return np.asarray(compute_checked_probs(game, player, record.copy())[0])
 
 
 _solution_by_game: dict[str, tuple[GameTree, Player, np.ndarray] | None] = {}  # cache

@@ -3,7 +3,7 @@
 A visitor sees only what the visitor's seat may know. A GET changes nothing; a POST contains a small
 JSON object, and returns the new view if it changes the session. A request that is not allowed gets
 a 4xx status and `{"error": sentence}`. A request made from an outdated view gets status 409 and the
-present view. `network_access.py` checks that requests come from this page.
+present view. `RequestGuard` checks that requests come from this page.
 """
 
 from __future__ import annotations
@@ -11,23 +11,26 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from itsdangerous import BadSignature, URLSafeSerializer
 from jinja2 import Environment, FileSystemLoader
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.play.live_hand import MoveNotAllowedError
-from poker_rl.play.network_access import RequestGuard
 from poker_rl.play.range_explorer import explore_ranges
 from poker_rl.play.session import Session, StaleRequestError
 from poker_rl.play.session_file import summarize_sessions_by_table
@@ -37,26 +40,25 @@ from poker_rl.storage.terminal_messages import format_os_error
 MAX_BODY_BYTES = 4096  # a long sequence of actions takes a few hundred bytes
 PAGES_FOLDER = Path(__file__).parent / "pages"
 COOKIE_SECONDS = 365 * 24 * 3600
+RESPONSE_HEADERS = {
+    "Content-Security-Policy": "default-src 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
 
 RequestData = dict[str, Any]  # JSON object in a POST, or parameters in the path of a GET
 
 
 @dataclass
 class PageServer:
-    """HTTP endpoints of the page; they answer one request at a time.
-
-    Args:
-        sessions: the sessions of all visitors.
-        cookie_key: key that signs the cookie, which contains only the id of a session.
-        cookie_name: name of the cookie. It must differ between servers of a host, because a browser
-            sends the cookies of a host to all of its ports.
-        url_prefix: prefix of all URL paths, such as `/token`, or "".
-    """
+    """HTTP endpoints of the page; they answer one request at a time."""
 
     sessions: SessionStore
-    cookie_key: str
+    cookie_key: str  # signs the cookie, which contains only the id of a session
+    # The name must differ between servers of a host: browsers send cookies to all of its ports.
     cookie_name: str
-    url_prefix: str = ""
+    url_prefix: str = ""  # prefix of all URL paths, such as `/token`
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()  # neither sessions nor Hydra are thread-safe
@@ -200,6 +202,45 @@ class PageServer:
             _get_value(request_data, "board", str),
             _get_list(request_data, "names", str),
         )
+
+
+class RequestGuard:
+    """ASGI middleware that rejects requests from other sites and adds security headers.
+
+    - The Host header must contain a name of the server, which prevents DNS rebinding. `hosts` are
+      these names, without a port and in lower case.
+    - A POST must come from the page itself, which prevents CSRF. The header Sec-Fetch-Site shows
+      where it comes from; if a browser does not send this header, Origin must equal Host.
+    - The headers of answers forbid the browser to load anything from other servers, to guess
+      content types, to send a referrer and to cache.
+    """
+
+    def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:
+        self.app, self.hosts = app, hosts
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def send_with_headers(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                MutableHeaders(scope=message).update(RESPONSE_HEADERS)
+            await send(message)
+
+        rejection = self._find_rejection(scope) if scope["type"] == "http" else None
+        await (rejection or self.app)(scope, receive, send_with_headers)
+
+    def _find_rejection(self, scope: Scope) -> JSONResponse | None:
+        """Return the answer to a request that must be rejected, else None."""
+        headers = Headers(scope=scope)
+        host, host_name = headers.get("host", ""), None
+        with suppress(ValueError):
+            host_name = urlsplit(f"//{host}").hostname
+        if host_name not in self.hosts:
+            return JSONResponse({"error": "This server does not have that name."}, 421)
+        is_same_origin = headers.get("origin", "").partition("://")[2] == host
+        if "sec-fetch-site" in headers:
+            is_same_origin = headers["sec-fetch-site"] in ("same-origin", "none")
+        if is_same_origin or scope["method"] in ("GET", "HEAD"):
+            return None
+        return JSONResponse({"error": "Only the page itself may ask for this."}, 403)
 
 
 async def _read_json_body(request: Request) -> RequestData:

@@ -6,6 +6,7 @@ import hmac
 import json
 import secrets
 import shlex
+import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -38,6 +39,11 @@ if TYPE_CHECKING:
 PAGE_PACKAGES = ("itsdangerous", "jinja2", "starlette", "uvicorn")
 COOKIE_KEY_FILE = "key"  # name of the file in the folder of all sessions
 COOKIE_KEY_BYTES = 32
+LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
+WILDCARD_HOSTS = ("0.0.0.0", "::")
+# Reserved address (RFC 5737), used to find this machine's own address: connecting a UDP socket
+# sends nothing, but the system gives the socket the address from which it would send.
+PROBE_ADDRESS = "192.0.2.1"
 KEEP_ALIVE_SECONDS = 75  # connections stay open while a person thinks; uvicorn's default is 5
 
 
@@ -118,7 +124,6 @@ def play_in_terminal(config: PlayConfig, setup: TableSetup, option_dirs: Sequenc
 
 def serve_page(config: PlayConfig, setup: TableSetup | None, option_dirs: Sequence[Path]) -> None:
     """Serve the page until Ctrl-C; if `setup` is None, visitors choose game and opponents."""
-    from poker_rl.play.network_access import create_listener, format_url, list_allowed_hosts
     from poker_rl.play.page_server import PageServer
     from poker_rl.play.session_store import SessionStore
 
@@ -145,6 +150,44 @@ def serve_page(config: PlayConfig, setup: TableSetup | None, option_dirs: Sequen
     )
     with suppress(KeyboardInterrupt):
         create_http_server(server.create_application(hosts)).run([listener])
+
+
+def create_listener(host: str, port: int, allow_public: bool) -> socket.socket:
+    """Create a listening socket; raise ConfigError for a public host without `allow_public`."""
+    if not (allow_public or host in LOOPBACK_HOSTS):
+        raise ConfigError(
+            f"host: {host} may be reached by others, which needs public=true; allowed without:"
+            f" {', '.join(LOOPBACK_HOSTS)}"
+        )
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, dualstack_ipv6=host == "::")
+    except OSError as error:
+        raise ConfigError(f"host, port: {error.strerror}; port=0 takes a free port") from None
+
+
+def list_allowed_hosts(host: str, extra_names: Sequence[str], allow_public: bool) -> frozenset[str]:
+    """Return the host names, in lower case, that a request may contain in its Host header."""
+    own_names = {socket.gethostname(), find_network_address()} if allow_public else set()
+    return frozenset(
+        name.lower().strip("[]") for name in {*LOOPBACK_HOSTS, host, *own_names, *extra_names}
+    )
+
+
+def format_url(host: str, port: int, prefix: str) -> str:
+    """Return the URL of the page; this machine's address replaces a wildcard host."""
+    host_name = find_network_address() if host in WILDCARD_HOSTS else host
+    return f"http://{f'[{host_name}]' if ':' in host_name else host_name}:{port}{prefix}/"
+
+
+def find_network_address() -> str:
+    """Return this machine's IPv4 address in its network, or its name if it has no network."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((PROBE_ADDRESS, 9))
+            return str(probe.getsockname()[0])
+        except OSError:
+            return socket.gethostname()
 
 
 def create_http_server(app: ASGIApp) -> uvicorn.Server:

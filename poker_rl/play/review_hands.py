@@ -72,8 +72,7 @@ def review_hands(
     with error_prefix("hands"):
         decisions = read_decisions(Path(config.hands), full_game, config.seat, config.round_amounts)
     if config.out is not None:
-        with error_prefix("out"):
-            prepare_output_file(Path(config.out), config.overwrite)
+        prepare_output_file("out", Path(config.out), config.overwrite)
     rows = grade_decisions(full_game, player, decisions)
     heading = f"{config.hands}, {full_game.name}: {len(rows):,} decisions graded by {player_name}"
     tables = [build_summary(full_game, player, player_name, decisions, rows)]

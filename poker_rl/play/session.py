@@ -64,11 +64,8 @@ class Session:
     outdated, the request raises a StaleRequestError. A request that is not allowed now, or not
     possible in the game, raises a MoveNotAllowedError.
 
-    Args:
-        setup: game, opponents and adviser.
-        seed: seed of all randomness in the session.
-        session_id: id of the session, which is also the name of its file.
-        file: the file of the session; None to save nothing.
+    `seed` fixes all randomness in the session. `session_id` is also the name of its file. If `file`
+    is None, nothing is saved.
     """
 
     def __init__(
@@ -96,12 +93,9 @@ class Session:
 
     @classmethod
     def resume(cls, path: Path, setup: TableSetup) -> Session:
-        """Resume the session in a file at the end of its last finished hand.
+        """Resume the session in a file at the end of its last finished hand, or deal a new one.
 
-        If no hand was finished, deal a new one.
-
-        Raises:
-            ConfigError: if the file is not a session's, belongs to another table, or is in use.
+        Raise ConfigError if the file is not a session's, belongs to another table, or is in use.
         """
         file = SessionFile(path)
         try:
@@ -243,8 +237,7 @@ class Session:
     def review_hand(self, hand_number: int) -> dict[str, Any]:
         """Return a finished hand with all cards shown and the human player's moves graded.
 
-        `before` and `after` in the result are the numbers of the previous and the next finished
-        hand, or None.
+        `before` and `after` are the numbers of the adjacent finished hands, or None.
         """
         hand, game = self._rebuild_finished_hand(hand_number), self.setup.game
         numbers = [None, *self._finished_hands, None]

@@ -56,12 +56,9 @@ class SavedSession:
 
 
 def read_session(path: Path) -> SavedSession:
-    """Read a session's file, without replaying its hands.
+    """Read a session's file, without replaying its hands; raise ConfigError if it is none.
 
     A last line without a newline is ignored: a crash left it incomplete.
-
-    Raises:
-        ConfigError: if the file is not that of a session.
     """
     try:
         with open_regular_file(path, MAX_FILE_BYTES) as file:
@@ -196,10 +193,7 @@ def summarize_sessions_by_table(folder: Path) -> list[dict[str, Any]]:
 
 
 def _summarize_hands(hands: Hands, scale: float) -> dict[str, Any]:
-    """Return mean and half-width of the payoffs and, as `ev_adjusted`, of those adjusted for luck.
-
-    All are multiplied by `scale`. `ev_adjusted` is None unless it is known for all hands.
-    """
+    """Return mean and half-width of the scaled payoffs; `ev_adjusted` only if all are known."""
     payoffs = np.array([hand["won"][PERSON_INDEX] for hand in hands], float) * scale
     adjusted = np.array([hand["ev_adjusted"] for hand in hands], float) * scale
     is_known = len(hands) > 0 and not np.isnan(adjusted).any()

@@ -45,9 +45,8 @@ class SessionStore:
 
     Requests for a game or player that is not listed raise a MoveNotAllowedError.
 
-    Args:
-        setup: the table of all sessions; None if each visitor chooses game and opponents.
-        first_session: session that the first visitor gets; None to create one.
+    `setup` is the table of all sessions; None if each visitor chooses game and opponents. The first
+    visitor gets `first_session` if it is given.
     """
 
     def __init__(
@@ -56,11 +55,10 @@ class SessionStore:
         option_dirs: Sequence[Path],
         setup: TableSetup | None = None,
         first_session: Session | None = None,
-        max_sessions: int = MAX_SESSIONS,
     ) -> None:
         self.config, self.setup = config, setup
         self._option_dirs, self._folder = option_dirs, Path(config.outputs)
-        self._first_session, self._max_sessions = first_session, max_sessions
+        self._first_session = first_session
         options = list_options_by_group(option_dirs)
         self._path_by_game, self._path_by_player = options["game"], options["player"]
         self.open_sessions: OrderedDict[str, Session] = OrderedDict()
@@ -68,12 +66,7 @@ class SessionStore:
         self._build_cached_table = lru_cache(MAX_TABLES)(self._build_table)
 
     def begin_session(self, game_name: str = "", against: Sequence[str] = ()) -> Session:
-        """Create a session for a visitor; the first call returns `first_session` if it was given.
-
-        Args:
-            game_name, against: the visitor's choice of game and opponents, ignored if the server
-                has a fixed table; a single opponent plays in all other seats.
-        """
+        """Create a session, by the visitor's choice if there is no fixed table, and return it."""
         session, self._first_session = self._first_session, None
         if session is None:
             setup = self.setup or self._build_cached_table(game_name, tuple(against))
@@ -81,26 +74,21 @@ class SessionStore:
         return self._mark_used_and_evict(session)
 
     def get_session(self, session_id: str) -> Session:
-        """Return the session with this id, resumed from its file if it is not in memory.
-
-        Raise ConfigError if the file is missing or damaged, or its table can't be rebuilt.
-        """
+        """Return a session, read from its file if not in memory; ConfigError if that fails."""
         if self._first_session is not None and self._first_session.session_id == session_id:
             return self.begin_session()
-        if session_id not in self.open_sessions:
+        session = self.open_sessions.get(session_id)
+        if session is None:
             path = self._find_session_file(session_id)
             setup = self.setup or rebuild_table_setup(read_session(path).table, self._option_dirs)
-            return self._mark_used_and_evict(Session.resume(path, setup))
-        return self._mark_used_and_evict(self.open_sessions[session_id])
+            session = Session.resume(path, setup)
+        return self._mark_used_and_evict(session)
 
     def _mark_used_and_evict(self, session: Session) -> Session:
-        """Keep a session in memory as the most recently used one, and return it.
-
-        If there are then too many, close the least recently used one.
-        """
+        """Move a session to the end of those in memory; close the first if there are too many."""
         self.open_sessions[session.session_id] = session
         self.open_sessions.move_to_end(session.session_id)
-        if len(self.open_sessions) > self._max_sessions:
+        if len(self.open_sessions) > MAX_SESSIONS:
             self.open_sessions.popitem(last=False)[1].close()
         return session
 
@@ -141,7 +129,8 @@ class SessionStore:
         """Return a game's number of seats, and its possible opponents with descriptions."""
         if game_name not in self._path_by_game:
             raise MoveNotAllowedError("There is no such game.")
-        game: Game = build(self._compose_game_config(game_name)["game"], "game", Game)
+        game_config = compose_plain_config([f"game={game_name}"], self._option_dirs)
+        game: Game = build(game_config["game"], "game", Game)
         if not isinstance(game, DisplayedGame):
             raise MoveNotAllowedError(f"{game_name} can't be played on the page.")
         names = self.load_bots(game)
@@ -161,12 +150,9 @@ class SessionStore:
         if not against or not known_specs.issuperset(against):
             raise MoveNotAllowedError("There is no such player of this game.")
         return build_table_setup(
-            self._compose_game_config(game_name),
+            compose_plain_config([f"game={game_name}"], self._option_dirs),
             self._option_dirs,
             against,
             self.config.adviser,
             default_advisers=self.config.default_advisers,
         )
-
-    def _compose_game_config(self, name: str) -> dict[str, Any]:
-        return compose_plain_config([f"game={name}"], self._option_dirs)

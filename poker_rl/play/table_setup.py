@@ -31,16 +31,11 @@ class NamedPlayer:
 
 @dataclass(frozen=True)
 class TableSetup:
-    """Game, opponents and adviser of a session.
-
-    Args:
-        opponents: one for each seat but the human player's, clockwise from that player's left.
-        adviser: the player that gives hints and grades moves, or None.
-    """
+    """Game, opponents and adviser of a session."""
 
     game: DisplayedGame
-    opponents: Sequence[NamedPlayer]
-    adviser: NamedPlayer | None = None
+    opponents: Sequence[NamedPlayer]  # one for each other seat, clockwise from the person's left
+    adviser: NamedPlayer | None = None  # player that gives hints and grades moves
 
     def __post_init__(self) -> None:
         if not isinstance(self.game, DisplayedGame):  # a game of a plug-in may have no display
@@ -107,14 +102,10 @@ def build_table_setup(
 ) -> TableSetup:
     """Build a table from the specs of its players; raise ConfigError if one can't be loaded.
 
-    Args:
-        game_config: settings with the key `game`.
-        option_dirs: folders of YAML options, such as `conf`.
-        against: specs of the opponents. A single opponent plays in all seats but the person's; []
-            stands for the first player in `default_opponents` that can play the game.
-        adviser: spec of the adviser. None stands for no adviser if `default_advisers` is empty.
-            Otherwise it stands for the first trained opponent or, if there is none, for the first
-            player in `default_advisers` that can play the game.
+    A single opponent in `against` plays in all seats but the person's; [] stands for the first of
+    `default_opponents` that can play the game. The adviser None stands for the first trained
+    opponent or, if there is none, for the first of `default_advisers` that can play the game; but
+    if `default_advisers` is empty, there is no adviser.
     """
     game: DisplayedGame = build(game_config["game"], "game", Game)
     if not FILE_NAME_PATTERN.fullmatch(game.name):

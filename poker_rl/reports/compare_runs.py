@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from poker_rl.config.input_checks import ConfigError, error_prefix
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.evaluation.plots.plotting import (
     CurveLine,
     Panel,
@@ -42,8 +42,7 @@ def compare_runs(run_specs: Sequence[str], config: CompareConfig) -> None:
     outputs = {"out": config.out, "curves": config.curves, "caption": caption}
     output_paths = {key: Path(path) for key, path in outputs.items() if path is not None}
     for key, path in output_paths.items():
-        with error_prefix(key):
-            prepare_output_file(path, config.overwrite)
+        prepare_output_file(key, path, config.overwrite)
     text = "\n\n\n".join(comparison.format_for_terminal() for comparison in comparisons)
     print_line(f"{text}\n" if output_paths else text)
     for key, path in output_paths.items():
@@ -86,10 +85,7 @@ def format_output_file(comparisons: Sequence[Comparison], key: str, suffix: str)
 
 
 def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
-    """Draw a panel for every measure of every game, with a curve for each group.
-
-    With the setting `profile`, draw performance profiles over all games instead of curves.
-    """
+    """Draw a panel for each measure of each game, with a curve or profile for each group."""
     config = comparisons[0].config
     panels = [
         Panel(one.game, one.build_curves(m), one.format_heading(m), m.endswith(LOWER_IS_BETTER))
@@ -120,10 +116,7 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
 
 
 def build_profile_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
-    """Return a panel for each measure, with a performance profile for each group of runs.
-
-    A profile shows which share of the runs of all games is better than each threshold.
-    """
+    """Return a panel for each measure: the share of a group's runs that beat each threshold."""
     panels = []
     for measure in dict.fromkeys(measure for one in comparisons for measure in one.measures):
         sign, relation = (-1, "below") if measure.endswith(LOWER_IS_BETTER) else (1, "above")

@@ -110,11 +110,7 @@ class Comparison:
             )
 
     def _is_counted(self, run: RunData) -> bool:
-        """Return whether the means include a run.
-
-        With the setting `x_value`, the run must have reached this value of `x_axis`. Without it,
-        the run must have finished, unless `unfinished` is set.
-        """
+        """Return whether a run counts in means: it has reached `x_value` or, if unset, finished."""
         if not run.curves:
             return False
         if self.config.x_value is not None:

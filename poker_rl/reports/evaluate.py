@@ -65,7 +65,9 @@ def evaluate(
     if config.show:
         print_reports(config)
         return
-    if config.run is None and group_config is None:
+    if config.run is not None:
+        group_config = read_run_config(Path(config.run), "run")
+    if group_config is None:
         raise ConfigError(
             "run: missing; give run=FOLDER, or game=NAME and player=NAME or seats=[…]"
         )
@@ -98,23 +100,20 @@ def check_settings(config: EvaluateConfig) -> None:
 
 def create_evaluation(
     config: EvaluateConfig,
-    group_config: Mapping[str, Any] | None,
+    group_config: Mapping[str, Any],
     option_dirs: Sequence[Path],
     device: torch.device,
 ) -> Evaluation:
     """Build the game and the evaluator from the settings of the run or of the command line."""
-    run = None if config.run is None else Path(config.run)
-    game_config = group_config if run is None else read_run_config(run, "run")
-    assert game_config is not None
     keys = ("deals", "variance_reduction")
     changes = {key: getattr(config, key) for key in keys if getattr(config, key) is not None}
     if config.seats:
         changes |= {"variance_reduction": "none"}
-    game: Game = build(game_config["game"], "game", Game)
+    game: Game = build(group_config["game"], "game", Game)
     load = partial(load_player, game=game, device=device, option_folders=option_dirs)
-    opponent_files = OpponentFileCopies(run)
+    opponent_files = OpponentFileCopies(None if config.run is None else Path(config.run))
     evaluator: PlayerEvaluator = build(
-        game_config["evaluation"] | changes,
+        group_config["evaluation"] | changes,
         "evaluation",
         PlayerEvaluator,
         game=game,

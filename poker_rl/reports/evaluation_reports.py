@@ -9,7 +9,6 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import datetime
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -88,30 +87,26 @@ class Evaluation:
     results: list[Result] = field(default_factory=list)
     tables: list[TextTable] = field(default_factory=list)
 
-    @cached_property
-    def snapshot(self) -> Path | None:
-        """The snapshot file of the measured players; None if they are not from a run."""
-        if self.config.run is None or self.config.seats:
-            return None
-        with error_prefix("checkpoint"):
-            return parse_spec(self.snapshot_spec)[0]
+    def __post_init__(self) -> None:
+        folder = self.config.results_folder
+        # The path of the report's files without suffix; None if the report is not saved
+        self.report_path: Path | None = None
+        if folder is not None:
+            self.report_path = folder / f"{self.start_time:%Y-%m-%d_%H-%M-%S.%f}"
+        # The snapshot of the measured players and its headline player; None without a run
+        self.snapshot: Path | None = None
+        self.headline_player: str | None = None
+        if self.config.run is not None and not self.config.seats:
+            with error_prefix("checkpoint"):
+                self.snapshot = parse_spec(self.snapshot_spec)[0]
+            with error_prefix("run"):
+                self.headline_player = read_headline_player_name(self.snapshot)
 
     @property
     def snapshot_spec(self) -> str:
         """Name of the chosen snapshot: FOLDER (the run's newest snapshot) or FOLDER@DECISIONS."""
         checkpoint = self.config.checkpoint
         return f"{self.config.run}" + ("" if checkpoint is None else f"@{checkpoint}")
-
-    @cached_property
-    def headline_player(self) -> str | None:
-        """The headline player of the run; None for players that are not from a run."""
-        return None if self.snapshot is None else read_headline_player_name(self.snapshot)
-
-    @property
-    def path_without_suffix(self) -> Path | None:
-        """The path of the report's files without suffix; None if the report is not saved."""
-        folder = self.config.results_folder
-        return None if folder is None else folder / f"{self.start_time:%Y-%m-%d_%H-%M-%S.%f}"
 
     def load_players_of_setting(self, key: str) -> dict[str, Player]:
         """Return the players in the setting `key`, such as "against", by name."""
@@ -121,9 +116,9 @@ class Evaluation:
 
     def create_output_folder(self) -> None:
         """Create the folder of the report, unless the report is not saved."""
-        if self.path_without_suffix is not None:
+        if self.report_path is not None:
             with error_prefix("out"):
-                create_writable_folder(self.path_without_suffix.parent)
+                create_writable_folder(self.report_path.parent)
 
     def add_table(
         self, results: Sequence[Result], heading: str = "", build_rows: RowBuilder = build_wide_rows
@@ -141,7 +136,7 @@ class Evaluation:
         if snapshot is not None:
             heading += f", {decisions:,} decisions: {snapshot}"
         print_line(format_for_terminal([heading, *self.tables], list_player_names(self.results)))
-        if self.path_without_suffix is None:
+        if self.report_path is None:
             print_line("\nnothing was written; out=FOLDER saves it as JSON and CSV")
             return
         report = {
@@ -153,25 +148,25 @@ class Evaluation:
             "seed": self.config.seed,
             "deals": self.evaluator.deals,
         }
-        save_results(self.path_without_suffix, report, self.results, self.start_time)
-        print_line(f"\nsaved: {self.path_without_suffix}.json, .csv")
+        save_results(self.report_path, report, self.results, self.start_time)
+        print_line(f"\nsaved: {self.report_path}.json, .csv")
 
     def save_figures(self, figures: Mapping[str, Figure]) -> None:
         """Save figures by name as PNG files, with a footnote on game, snapshot and seeds."""
         from poker_rl.evaluation.plots.plotting import save_figure
 
-        if not figures or self.path_without_suffix is None:
+        if not figures or self.report_path is None:
             print_line("no figures: the game is too large for a policy to be drawn")
             return
         origin = f"{self.game.name}; evaluated with seed {self.config.seed}"
         if self.snapshot is not None:
             training_seed = read_config_and_manifest(self.snapshot.parents[1])[1]["seed"]
             origin = f"{self.snapshot}, trained with seed {training_seed}, {origin}"
-        self.path_without_suffix.mkdir(exist_ok=True)
+        self.report_path.mkdir(exist_ok=True)
         for name, figure in figures.items():
             file_name = re.sub(r"[^\w.+-]+", "_", name)[:MAX_FIGURE_NAME_LENGTH]
-            save_figure(figure, self.path_without_suffix / f"{file_name}.png", origin)
-        print_line(f"figures: {self.path_without_suffix}")
+            save_figure(figure, self.report_path / f"{file_name}.png", origin)
+        print_line(f"figures: {self.report_path}")
 
 
 def save_results(

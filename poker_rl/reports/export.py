@@ -75,8 +75,7 @@ def export_files(
     files = [("out", config.out), ("policy", config.policy)]
     for key, path in (*files, *(("weights", weight_path) for weight_path in weight_paths)):
         if path is not None:
-            with error_prefix(key):
-                prepare_output_file(Path(path), config.overwrite)
+            prepare_output_file(key, Path(path), config.overwrite)
     if weight_paths:
         with error_prefix("weights"):
             print_line(export_weights(weight_paths[0], spec, player, game))

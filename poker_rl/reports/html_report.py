@@ -76,9 +76,8 @@ def write_report(
     if config.out is None and len(runs) > 1:
         raise ConfigError(f"out: missing; of {len(runs)} runs, name the page: out=FILE.html")
     output_path = runs[0].folder / "report.html" if config.out is None else Path(config.out)
-    with error_prefix("out"):
-        # The default page, in the run folder, may be replaced: `report` can create it again.
-        prepare_output_file(output_path, config.overwrite or config.out is None)
+    # The default page, in the run folder, may be replaced: `report` can create it again.
+    prepare_output_file("out", output_path, config.overwrite or config.out is None)
     title, elements = f"{runs[0].game_name}: {runs[0].experiment_or_algo}", []
     if len(runs) > 1:
         title, elements = f"{len(runs)} runs", list(render_comparison(runs))

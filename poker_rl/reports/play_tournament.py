@@ -130,11 +130,7 @@ def play_tournament(
 def create_plan(
     config: TournamentConfig, group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> TournamentPlan:
-    """Return the plan of a new tournament.
-
-    The name of each trained player includes its snapshot, so that a resumed tournament plays with
-    the same weights.
-    """
+    """Return a new plan; it names snapshots, so that a resumed tournament has the same weights."""
     if group_config is None:
         raise ConfigError("game: missing; give game=NAME players=[…], or resume=FOLDER")
     players: dict[str, Mapping[str, Any] | None] = {}
@@ -163,10 +159,7 @@ def read_plan(folder: Path) -> TournamentPlan:
 
 
 def prepare_tournament_folder(plan: TournamentPlan, folder: Path) -> None:
-    """Write the plan to a new folder, or check that it equals the plan of a resumed tournament.
-
-    Also remove files that an interrupted tournament has not completely written.
-    """
+    """Write the plan or check that it is unchanged; remove files that are not fully written."""
     if not list_complete_files(folder):
         text = yaml.safe_dump(asdict(plan), sort_keys=False, allow_unicode=True)
         write_text_atomically(folder / PLAN_FILE, text)

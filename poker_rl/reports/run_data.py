@@ -193,20 +193,13 @@ def read_summary_run_folders(path: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class RunGroup:
-    """Runs of one game with the same settings apart from the seed, in the order of seeds.
+    """Runs of one game with the same settings apart from the seed, in the order of seeds."""
 
-    Attributes:
-        label: the settings that differ from those of other groups, or a name from the user.
-        config: the settings by dotted key.
-        counted_runs: those of `runs` that count in means, at most one for each seed.
-        color: color of the group in figures; None to let the figure choose one.
-    """
-
-    label: str
-    config: Mapping[str, Any]
+    label: str  # the settings that differ from those of other groups, or a name from the user
+    config: Mapping[str, Any]  # the settings by dotted key
     runs: Sequence[RunData]
-    counted_runs: Sequence[RunData]
-    color: str | None = None
+    counted_runs: Sequence[RunData]  # those that count in means, at most one for each seed
+    color: str | None = None  # color in figures; None to let the figure choose one
 
     @property
     def headline_player(self) -> str:

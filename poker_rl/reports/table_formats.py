@@ -185,10 +185,7 @@ def create_html_element(tag: str, /, *children: str, **attributes: str) -> Marku
 def create_html_table(
     rows: Sequence[Sequence[str]], highlighted_rows: Sequence[int] = (), caption: str = ""
 ) -> Markup:
-    """Return an HTML table whose headings are `rows[0]`.
-
-    `highlighted_rows` are numbers of rows; row 0 is the first one below the headings.
-    """
+    """Return an HTML table; `rows[0]` are headings, `highlighted_rows` are counted below them."""
     headings = [create_html_element("th", cell, scope="col") for cell in rows[0]]
     head, body = create_html_element("tr", *headings), []
     for i, row in enumerate(rows[1:]):

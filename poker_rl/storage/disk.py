@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 
-from poker_rl.config.input_checks import ConfigError
+from poker_rl.config.input_checks import ConfigError, error_prefix
 
 PARTIAL_SUFFIX = ".part"  # suffix of a file that is not yet complete
 
@@ -134,9 +134,13 @@ def exclusive_lock(folder: Path, activity: str | None = None) -> Iterator[None]:
         os.close(descriptor)
 
 
-def prepare_output_file(path: Path, overwrite: bool) -> None:
-    """Create the folder of a file; raise ConfigError if the file exists, unless `overwrite`."""
-    check_file_path(path)
-    if path.exists() and not overwrite:
-        raise ConfigError(f"{path} is there already; give another name, or overwrite=true")
-    create_writable_folder(path.parent)
+def prepare_output_file(key: str, path: Path, overwrite: bool) -> None:
+    """Create the folder of the file that the setting `key` names.
+
+    Raise ConfigError if the file exists, unless `overwrite`, or if the path is of the wrong kind.
+    """
+    with error_prefix(key):
+        check_file_path(path)
+        if path.exists() and not overwrite:
+            raise ConfigError(f"{path} is there already; give another name, or overwrite=true")
+        create_writable_folder(path.parent)

@@ -176,11 +176,7 @@ def read_config_and_manifest(folder: Path) -> tuple[dict[str, Any], dict[str, An
 
 
 def describe_snapshot_origin(folder: Path, decisions: int) -> dict[str, Any]:
-    """Return the origin of a snapshot, for players that are exported or copied from a run.
-
-    It is a dict with the run's command, experiment, seed, status, commit and date, and with
-    `decisions`, the number of decisions before the snapshot.
-    """
+    """Return a snapshot's origin: command, experiment, seed, status, commit and date of its run."""
     config, manifest = read_config_and_manifest(folder)
     try:
         program, *words = shlex.split(manifest["command"])
@@ -256,10 +252,7 @@ def parse_metrics_row(line: bytes) -> dict[str, float]:
 
 
 def flatten_hparams(config: Mapping[str, Any]) -> dict[str, str | float]:
-    """Return the hyperparameters of a run by dotted key, for comparisons of runs in TensorBoard.
-
-    They are the top-level settings and those of the algorithm and the network.
-    """
+    """Return a run's top-level, algorithm and network settings by dotted key, for TensorBoard."""
     hparams: dict[str, str | float] = {"net": "none", "experiment": "none"} | config["names"]
     for key, value in flatten_dict(config).items():
         *parents, name = key.split(".")

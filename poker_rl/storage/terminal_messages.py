@@ -50,10 +50,7 @@ def print_error(message: str) -> None:
 
 
 def announce_compilation() -> AbstractContextManager[object]:
-    """Return a context that prints one notice if numba compiles a function in it.
-
-    In a distributed run only the process of rank 0 prints it.
-    """
+    """Return a context that prints one notice, in rank 0 only, if numba compiles a function."""
     from numba.core.event import Event, Listener, install_listener
     from tqdm import tqdm  # type: ignore[import-untyped]
 

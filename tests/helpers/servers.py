@@ -14,9 +14,13 @@ from commands import PROGRAM, replace_settings
 from poker_rl.config.build import convert_fields
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, read_plain_yaml
 from poker_rl.games import load_game
-from poker_rl.play.network_access import create_listener, list_allowed_hosts
 from poker_rl.play.page_server import PageServer
-from poker_rl.play.play_launcher import PlayConfig, create_http_server
+from poker_rl.play.play_launcher import (
+    PlayConfig,
+    create_http_server,
+    create_listener,
+    list_allowed_hosts,
+)
 from poker_rl.play.session_store import SessionStore
 from poker_rl.play.table_setup import NamedPlayer, TableSetup
 from poker_rl.players import load_player
@@ -29,12 +33,12 @@ def make_table_setup(game, *names):
     return TableSetup(played, seated, seated[0])
 
 
-def make_sessions(folder, setup=None, max_sessions=100, **settings):
+def make_sessions(folder, setup=None, **settings):
     """Return the sessions of a page, which are saved in `folder/play`; no table: a start screen."""
     settings = {"outputs": str(folder / "play"), **settings}
     settings = read_plain_yaml(SHIPPED_OPTION_DIR / "play.yaml") | settings
     config = PlayConfig(**convert_fields(PlayConfig, settings, "", {}))
-    return SessionStore(config, list_option_dirs(None), setup, max_sessions=max_sessions)
+    return SessionStore(config, list_option_dirs(None), setup)
 
 
 def make_app(sessions, url_prefix=""):

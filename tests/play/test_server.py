@@ -11,8 +11,12 @@ import pytest
 from servers import make_app, make_sessions, make_table_setup, play_on, start_server, stop_server
 from starlette.testclient import TestClient
 
-from poker_rl.play.network_access import RESPONSE_HEADERS, create_listener
-from poker_rl.play.play_launcher import derive_url_token, load_or_create_cookie_key
+from poker_rl.play.page_server import RESPONSE_HEADERS
+from poker_rl.play.play_launcher import (
+    create_listener,
+    derive_url_token,
+    load_or_create_cookie_key,
+)
 from poker_rl.play.session import Session
 
 OURS = {"sec-fetch-site": "same-origin", "host": "127.0.0.1:8000"}
@@ -24,9 +28,10 @@ def kuhn():
 
 
 @pytest.fixture
-def visit(kuhn, tmp_path):
+def visit(kuhn, tmp_path, monkeypatch):
     """Opens the page as another visitor each time; the visitors share a server."""
-    sittings = make_sessions(tmp_path, kuhn, max_sessions=2, seed=1)
+    monkeypatch.setattr("poker_rl.play.session_store.MAX_SESSIONS", 2)
+    sittings = make_sessions(tmp_path, kuhn, seed=1)
 
     def new(prefix="", begun=True):
         base, app = f"http://127.0.0.1:8000{prefix}", make_app(sittings, prefix)

@@ -77,6 +77,8 @@ const number = (value, digits = 0) =>
   value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
 const signed = (value, digits = 0) => `${value < 0 ? "−" : "+"}${number(Math.abs(value), digits)}`;
 const countDecimals = (value) => (Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0); // decimal places to show
+const formatMean = (one) =>
+  `${signed(one.mean, countDecimals(one.mean))}${one.half_width === null ? "" : ` ± ${number(one.half_width, countDecimals(one.mean))}`}`;
 const percent = (share) => `${number(100 * share, share && share < 0.1 ? 1 : 0)}\u00a0%`;
 const formatChips = (chips) =>
   `${number(chips)} ${view.stats.unit.startsWith("point") ? "point" : "chip"}${chips === 1 ? "" : "s"}`;
@@ -514,16 +516,15 @@ function describeGrades(steps, rule) {
 
 function drawStats(stats) {
   const unit = stats.unit.split("/")[0];
-  const range = (one) => `${signed(one.mean, countDecimals(one.mean))}${one.half_width === null ? "" : ` ± ${number(one.half_width, countDecimals(one.mean))}`}`;
   const word = view.session.hand_noun;
   const rows = [
     [`${title(word)}s`, number(stats.hands)],
     [unit.startsWith("point") ? "Points" : "Chips", signed(stats.won)],
-    [`Won, ${stats.unit}`, stats.hands ? range(stats) : "–", unit === "mbb" ? "thousandths of a big blind won a hand, with the 95 % interval" : `mean of all ${word}s, with the 95 % interval`],
+    [`Won, ${stats.unit}`, stats.hands ? formatMean(stats) : "–", unit === "mbb" ? "thousandths of a big blind won a hand, with the 95 % interval" : `mean of all ${word}s, with the 95 % interval`],
   ];
-  if (stats.bb_per_100 && stats.hands) rows.push(["bb/100", range(stats.bb_per_100), "big blinds won in 100 hands, with the 95 % interval"]);
+  if (stats.bb_per_100 && stats.hands) rows.push(["bb/100", formatMean(stats.bb_per_100), "big blinds won in 100 hands, with the 95 % interval"]);
   if (stats.ev_adjusted)
-    rows.push([`EV-adjusted, ${stats.unit}`, range(stats.ev_adjusted), "what you won, with most of the luck of the cards and of the opponents' actions removed by AIVAT"]);
+    rows.push([`EV-adjusted, ${stats.unit}`, formatMean(stats.ev_adjusted), "what you won, with most of the luck of the cards and of the opponents' actions removed by AIVAT"]);
   if (stats.style)
     rows.push(
       ["VPIP", percent(stats.style.vpip), "how often you put chips into the pot before the flop, blinds not counted"],

@@ -107,8 +107,7 @@ $("results-button")?.addEventListener("click", async () => {
   $("results").showModal();
   const { ok, answer } = await ask("results");
   if (!ok) return $("results-body").replaceChildren(make("p", {}, answer.error));
-  const mean = (one) => (one ? `${signed(one.mean, countDecimals(one.mean))}${one.half_width === null ? "" : ` ± ${number(one.half_width, countDecimals(one.mean))}`}` : "–");
-  const cells = (one) => [formatName(one.game), joinNames(one.against), number(one.sessions), number(one.hands), `${mean(one)} ${one.unit}`, mean(one.ev_adjusted)];
+  const cells = (one) => [formatName(one.game), joinNames(one.against), number(one.sessions), number(one.hands), `${formatMean(one)} ${one.unit}`, one.ev_adjusted ? formatMean(one.ev_adjusted) : "–"];
   const heads = ["Game", "Against", "Sessions", "Hands", "Won", "EV-adjusted"];
   $("results-body").replaceChildren(answer.length
     ? make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))),
