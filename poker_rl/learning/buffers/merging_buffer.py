@@ -164,13 +164,13 @@ class MergingBuffer:
         return batch
 
     def state_dict(self) -> dict[str, Any]:
-        rows = {"keys": self._keys, "sums": self._sums}
+        keys, sums = torch.from_numpy(self._keys), torch.from_numpy(self._sums)
         return {
             "iteration": self.iteration,
             "unmerged_rows": self._unmerged_rows,
             "generator": self._generator.bit_generator.state,
             "hash_salt": int(self._hash_salt),
-            "rows": {name: torch.from_numpy(part) for name, part in rows.items()},
+            "rows": {"keys": keys, "sums": sums},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

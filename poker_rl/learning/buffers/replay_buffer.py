@@ -6,7 +6,7 @@ packed, eight values to a byte: an observation of heads-up limit hold'em takes 3
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -167,16 +167,6 @@ class ReplayBuffer:
                 part = embedding(part.int(), self._bits_of_byte).flatten(1)[:, : column.width]
             batch[name] = part.view(*shape, *part.shape[1:])
         return batch
-
-    def sample_batches(self, batch_size: int, count: int) -> Iterator[dict[str, Tensor]]:
-        """Yield `count` batches like those of `sample`; a GPU samples all of them at once."""
-        if self._device.type == "cpu":
-            for _ in range(count):
-                yield self.sample(batch_size)
-        else:
-            columns = self.sample(count * batch_size)
-            for start in range(0, count * batch_size, batch_size):
-                yield {name: part[:, start : start + batch_size] for name, part in columns.items()}
 
     def _view_column(self, rows: Tensor, name: str) -> Tensor:
         """Return a view of the column `name` of rows [N, bytes]; booleans stay packed."""
