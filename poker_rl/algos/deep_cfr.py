@@ -119,7 +119,7 @@ class DeepCFR(NetworkLearner):
         decision_count, means = 0, []
         for fit in self._fits:
             set_learning_rates(fit.optimizer, fit.lr.value(self.progress.decisions))
-            fit.buffer.start_iteration()
+            fit.buffer.iteration += 1
         for traverser in range(self.services.game.seats):
             decisions_of_seats = traverse_hands(self.services, traverser, self._compute_policy)
             for fit, decisions in zip(self._fits, decisions_of_seats, strict=True):

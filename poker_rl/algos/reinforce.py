@@ -106,10 +106,7 @@ class Reinforce(NetworkLearner, NetworkAssignment):
     def _update_baselines(
         self, decay: float, baseline_index: tuple[np.ndarray, np.ndarray], returns: np.ndarray
     ) -> None:
-        """Move each baseline towards the mean of its `returns` [n], in chips of one seat and hand.
-
-        `baseline_index` has the instance and the seat of each return, [n] each.
-        """
+        """Move baselines towards their mean return; the index has instance and seat of each."""
         hand_counts, return_sums = np.zeros((2, *self._baselines.shape))
         np.add.at(hand_counts, baseline_index, 1)
         np.add.at(return_sums, baseline_index, returns)

@@ -105,7 +105,7 @@ class AveragePolicy:
     def learn(self) -> dict[str, float]:
         """Take `settings.gradient_steps` steps if there are items; return `pop_metrics()`."""
         # A replica without items samples zeros, whose loss is 0.
-        if self.buffer.any_process_has_items():
+        if collectives.max_over_processes(int(self.buffer.items_added.max())) > 0:
             self.take_steps(self.settings.gradient_steps)
         return self.pop_metrics()
 

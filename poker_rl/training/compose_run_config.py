@@ -94,10 +94,7 @@ def build_root_config(settings: Mapping[str, Any]) -> RootConfig:
 def replace_opponents_by_copies(
     config: Mapping[str, Any], opponents: OpponentFileCopies, option_dirs: Sequence[Path]
 ) -> dict[str, Any]:
-    """Return the settings with paths of opponents replaced by those of copies in the run folder.
-
-    The copies are only planned, in `opponents`; nothing is written.
-    """
+    """Return the settings with paths of opponents' copies, which are only planned, not written."""
     settings: dict[str, Any] = deepcopy(dict(config))
     user_bots = {
         path.stem: str(path)

@@ -101,10 +101,6 @@ class ReplayBuffer:
         own_min_size = int(min(self.items_added.min(), self.capacity))
         return -collectives.max_over_processes(-own_min_size)
 
-    def any_process_has_items(self) -> bool:
-        """Return whether any replica has an item; all processes of a run call this together."""
-        return collectives.max_over_processes(int(self.items_added.max())) > 0
-
     @property
     def fill_fraction(self) -> float:
         """Share of slots in use, in [0, 1]."""
@@ -137,10 +133,7 @@ class ReplayBuffer:
         self._update_sizes()
 
     def _pack_items(self, columns: Mapping[str, np.ndarray], index: np.ndarray) -> np.ndarray:
-        """Pack N items into rows of bytes, [N, bytes].
-
-        Each column has M items, [M, width] or [M]; `index` [N] selects the items to pack.
-        """
+        """Pack items `index` [N] of columns [M, width] or [M] into rows of bytes, [N, bytes]."""
         items = np.empty(len(index), self._item_dtype)
         for name, column in self._columns.items():
             part = columns[name][index]
