@@ -83,10 +83,7 @@ def compute_neurd_loss(
 
 @dataclass(kw_only=True)
 class ActorCritic(NetworkLearner, NetworkAssignment):
-    """Actor-critic that learns from all actions of a decision, not only from the sampled one.
-
-    Its schedules count the decisions of all instances together.
-    """
+    """All-action actor-critic; its schedules count the decisions of all instances together."""
 
     hands_per_iteration: PositiveInt
     enumerate_deals: bool
@@ -153,18 +150,14 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
             # Average the policy at decisions without exploration, which are those of the other
             # seats. Against opponents only the traverser's decisions are recorded, so use these.
             rows = is_traverser if is_traverser.all() else ~is_traverser
-            replica, observation, mask = batch.replica, batch.observation, batch.mask
-            decisions = replica[rows], observation[rows], mask[rows], policy[rows]
+            decisions = batch.replica[rows], batch.observation[rows], batch.mask[rows], policy[rows]
             average_policy.add(*decisions, self.progress.iterations + 1)
             metrics |= average_policy.learn()
         self.count_progress(len(batch))
         return metrics
 
     def players(self) -> dict[str, Player]:
-        """Return "average" (if `average_policy` is not None), "weight_average" and "current".
-
-        "weight_average" has the EMA of the actor's weights, "current" the weights themselves.
-        """
+        """Return "average" (if any), "weight_average" (EMA of actor's weights) and "current"."""
         critic = self.services.build_player_critic(self._critic, self.reward_scale, per_action=True)
         return self._averages.build_players(critic)
 

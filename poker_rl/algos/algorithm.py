@@ -85,12 +85,9 @@ class Algorithm(Protocol):
 class NetworkLearner(ABC):
     """Base class of learners with networks.
 
-    A subclass is a dataclass with `kw_only=True` whose fields are the keys of its YAML, and has
-
-    - `__post_init__(self, context)`: sets `services` to a `LearnerServices`, then builds networks
-      with `services.build_network`, and optimizers,
-    - the methods `run_iteration`, `stateful_parts` and `players`,
-    - `warm_start_parts`: see below.
+    A subclass is a dataclass with `kw_only=True` whose fields are the keys of its YAML. Its
+    `__post_init__(self, context)` sets `services` to a `LearnerServices`, then builds networks with
+    `services.build_network`, and optimizers.
 
     Attributes:
         services: plays at the tables, builds networks and players; see `LearnerServices`.

@@ -41,6 +41,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
@@ -205,10 +206,11 @@ class APU(NetworkLearner):
 
         The instances of these players are the replicas, each of which decides alone in all seats.
         """
-        average = None if self._weight_ema is None else self._weight_ema.module
-        return self.services.build_players(
-            weight_average=average, current=self._actor, instance_per_replica=True
-        )
+        modules = {"current": self._actor}
+        if self._weight_ema is not None:
+            modules = {"weight_average": self._weight_ema.module} | modules
+        build_player = partial(self.services.build_player, instance_per_replica=True)
+        return {name: build_player(module) for name, module in modules.items()}
 
     def warm_start(self, state: dict[str, Any]) -> None:
         """Copy networks from a run of any variant; a single network is copied to every agent."""

@@ -39,7 +39,7 @@ from poker_rl.config.input_checks import (
     Probability,
 )
 from poker_rl.config.schedules import Schedule, ScheduleOverDecisions
-from poker_rl.games.tables import Tables, copy_records
+from poker_rl.games.tables import copy_records, tables_from_records
 from poker_rl.learning.buffers.merging_buffer import MergingBuffer, TargetBatch, TraversalDecisions
 from poker_rl.learning.deduplicated_inputs import DeduplicatedInputs
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
@@ -119,7 +119,7 @@ class DeepCFR(NetworkLearner):
         decision_count, means = 0, []
         for fit in self._fits:
             set_learning_rates(fit.optimizer, fit.lr.value(self.progress.decisions))
-            fit.buffer.start_iteration()
+            fit.buffer.iteration += 1
         for traverser in range(self.services.game.seats):
             decisions_of_seats = traverse_hands(self.services, traverser, self._compute_policy)
             for fit, decisions in zip(self._fits, decisions_of_seats, strict=True):
@@ -204,8 +204,7 @@ def traverse_hands(
     rollout.tables.deal()
     hand_count = len(rollout.tables.records)
     rollout.hands_played += hand_count
-    tables = Tables(game, 0, 0)
-    tables.load_records(copy_records(rollout.tables.records))
+    tables = tables_from_records(game, copy_records(rollout.tables.records))
     # The decisions of each level of the trees, and a mask of those that the traverser makes.
     levels: list[tuple[TraversalDecisions, np.ndarray]] = []
 
@@ -213,8 +212,6 @@ def traverse_hands(
         """Play the n hands in `tables` to their ends; return the traverser's values, [n] chips.
 
         `table_index` [n] has the index in `rollout.tables` of the table where each hand was dealt.
-        Each call plays one action in every unfinished hand, appends the decisions to `levels`, and
-        calls itself to play the rest.
         """
         is_over = tables.records["over"] != 0
         ended, nonterminal = np.flatnonzero(is_over), np.flatnonzero(~is_over)

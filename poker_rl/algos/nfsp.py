@@ -21,9 +21,8 @@ import numpy as np
 import torch
 
 from poker_rl.algos.algorithm import Stateful
-from poker_rl.algos.dqn import DQN
+from poker_rl.algos.dqn import DQN, ActingNetworks
 from poker_rl.config.input_checks import Probability
-from poker_rl.learning.acting_networks import ActingNetworks
 from poker_rl.learning.average_policy import AveragePolicy, AveragePolicySettings
 from poker_rl.learning.gradient_steps import CapturedUpdates
 from poker_rl.learning.learner_services import LearnerContext

@@ -199,10 +199,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         }
 
     def players(self) -> dict[str, Player]:
-        """Return "average" (if `average_policy` is not None), "weight_average" and "current".
-
-        "weight_average" has the EMA of the actor's weights, "current" the weights themselves.
-        """
+        """Return "average" (if any), "weight_average" (EMA of actor's weights) and "current"."""
         scale, gamma = self.reward_scale, self.gamma
         critic = self.services.build_player_critic(self._critic, scale, gamma, per_action=False)
         return self._averages.build_players(critic)

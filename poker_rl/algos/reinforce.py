@@ -81,7 +81,7 @@ class Reinforce(NetworkLearner, NetworkAssignment):
             entropy = -(log_policy.exp() * log_policy).sum(1).mean()
         if self.baseline is not None:
             last = batch.next_row == HAND_ENDED  # the last decision of each seat in each hand
-            baseline_index = (instance * self._baselines.shape[1] + batch.seat)[last]
+            baseline_index = instance[last], batch.seat[last]
             self._update_baselines(self.baseline.decay, baseline_index, returns[last])
         self.count_progress(len(batch))
         self.progress.updates += 1
@@ -104,19 +104,15 @@ class Reinforce(NetworkLearner, NetworkAssignment):
         return sample_from_logits(logits, rows.mask, uniform)
 
     def _update_baselines(
-        self, decay: float, baseline_index: np.ndarray, returns: np.ndarray
+        self, decay: float, baseline_index: tuple[np.ndarray, np.ndarray], returns: np.ndarray
     ) -> None:
-        """Move each baseline towards the mean return of its seat.
-
-        `returns` [n] has n returns in chips, each of one seat in one hand; `baseline_index` [n] has
-        the index in the flattened `_baselines` of each return's baseline.
-        """
-        hand_counts = np.bincount(baseline_index, minlength=self._baselines.size)
-        return_sums = np.bincount(baseline_index, returns, self._baselines.size)
+        """Move baselines towards their mean return; the index has instance and seat of each."""
+        hand_counts, return_sums = np.zeros((2, *self._baselines.shape))
+        np.add.at(hand_counts, baseline_index, 1)
+        np.add.at(return_sums, baseline_index, returns)
         decays = np.where(hand_counts > 0, decay, 1.0)  # 1: no change, for seats without a hand
         mean = return_sums / np.maximum(hand_counts, 1)
-        updated = decays * self._baselines.ravel() + (1 - decays) * mean
-        self._baselines = updated.reshape(self._baselines.shape).astype(np.float32)
+        self._baselines[:] = decays * self._baselines + (1 - decays) * mean
 
     def state_dict(self) -> dict[str, Any]:
         return super().state_dict() | {"baseline": torch.from_numpy(self._baselines.copy())}

@@ -143,10 +143,7 @@ class Vine(NetworkLearner):
         return metrics
 
     def players(self) -> dict[str, Player]:
-        """Return "weight_average", with the EMA of the actor's weights, and "current", the actor.
-
-        In training, "weight_average" plays all hands.
-        """
+        """Return "weight_average" (EMA of the actor, which plays in training) and "current"."""
         module = self._critic_ema.module
         critic = self.services.build_player_critic(module, self.reward_scale, per_action=False)
         return self.services.build_players(

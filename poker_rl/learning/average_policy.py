@@ -104,18 +104,14 @@ class AveragePolicy:
 
     def learn(self) -> dict[str, float]:
         """Take `settings.gradient_steps` steps if there are items; return `pop_metrics()`."""
-        if (
-            self.buffer.any_process_has_items()
-        ):  # a replica without items samples zeros, whose loss is 0
+        # A replica without items samples zeros, whose loss is 0.
+        if collectives.max_over_processes(int(self.buffer.items_added.max())) > 0:
             self.take_steps(self.settings.gradient_steps)
         return self.pop_metrics()
 
     def pop_metrics(self) -> dict[str, float]:
         """Return mean loss and gradient norm of the steps since the last call; {} without steps."""
-        if not self.optimizer.summed_steps:
-            return {}
-        loss, norm = self.optimizer.pop_mean_loss_and_norm()
-        return {"loss/average": loss, "gradient/norm_average": norm}
+        return self.optimizer.pop_metrics("loss/average", "gradient/norm_average")
 
     def _compute_loss(self, batch: dict[str, Tensor]) -> Tensor:
         logits = self.module(batch["observation"])  # [K, B, A]

@@ -23,7 +23,7 @@ CHUNK_BYTES = 8 << 20  # size of a shared memory block; larger tensors are split
 SPIN_TRIES = 100_000  # polls of a semaphore before a process sleeps; 1,000 polls take 0.1 ms
 
 _shm_all_reduce: ShmAllReduce | None = None
-_local_world_size = 1
+local_world_size = 1  # number of processes of this run on this machine, which share its memory
 
 
 class ProcessLostError(ConnectionError):
@@ -119,17 +119,6 @@ def get_rank() -> int:
 def is_main_process() -> bool:
     """Return whether this process has rank 0: it alone evaluates, writes files and prints."""
     return get_rank() == 0
-
-
-def set_local_world_size(process_count: int) -> None:
-    """Set the number of processes of this run on this machine, which share its memory."""
-    global _local_world_size
-    _local_world_size = process_count
-
-
-def get_local_world_size() -> int:
-    """Return the number of processes of this run on this machine."""
-    return _local_world_size
 
 
 def average_gradients(optimizer: torch.optim.Optimizer) -> None:

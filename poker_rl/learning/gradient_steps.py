@@ -139,7 +139,7 @@ class ReplayOptimizer:
             adam, on_gpu = torch.optim.Adam if device.type == "cpu" else ChunkedAdam, lr.is_cuda
             self._optimizer = adam(module.parameters(), lr=lr, fused=True, capturable=on_gpu)
         self._sums = torch.zeros(2, device=device)  # sums of losses and of gradient norms
-        self.summed_steps = 0  # number of steps since the last `pop_mean_loss_and_norm`
+        self._summed_steps = 0  # number of steps since the last `pop_metrics`
 
     def prepare_steps(self, steps: int) -> None:
         """Set the learning rates of the next `steps` steps, at most STEPS_PER_GRAPH; count them."""
@@ -149,23 +149,29 @@ class ReplayOptimizer:
                 self._lrs[i] = lr
                 self._lr_tensors[i].fill_(lr)
         self.updates += steps
-        self.summed_steps += steps
+        self._summed_steps += steps
 
     def take_prepared_steps(self, steps: int) -> None:
         """Take the steps that `prepare_steps` has prepared; a CUDA graph can record this."""
-        batches = self.buffer.sample_batches(self._batch_size, steps)
-        for batch, lr in zip(batches, self._lr_tensors, strict=False):
+        size = self._batch_size
+        items = self.buffer.sample(steps * size)
+        for i in range(steps):
+            batch = {name: part[:, i * size : (i + 1) * size] for name, part in items.items()}
             loss = self._compute_loss(batch)
-            self._optimizer.param_groups[0]["lr"] = lr
+            self._optimizer.param_groups[0]["lr"] = self._lr_tensors[i]
             norm = take_gradient_step(loss, self._optimizer, self.module, self._max_grad_norm)
             self._sums += torch.stack([loss.detach(), norm])
 
-    def pop_mean_loss_and_norm(self) -> tuple[float, float]:
-        """Return mean loss per replica and mean gradient norm of the steps since the last call."""
-        steps, (loss_sum, norm_sum) = self.summed_steps, self._sums.tolist()
+    def pop_metrics(self, loss_tag: str, norm_tag: str) -> dict[str, float]:
+        """Return the means of loss (per replica) and norm since the last call; {} without steps."""
+        steps = self._summed_steps
+        if not steps:
+            return {}
+        loss_sum, norm_sum = self._sums.tolist()
         self._sums.zero_()
-        self.summed_steps = 0
-        return loss_sum / (steps * count_replicas(self.module)), norm_sum / steps
+        self._summed_steps = 0
+        mean_loss = loss_sum / (steps * count_replicas(self.module))
+        return {loss_tag: mean_loss, norm_tag: norm_sum / steps}
 
     def state_dict(self) -> dict[str, Any]:
         return {"updates": self.updates, "optimizer": self._optimizer.state_dict()}

@@ -190,19 +190,10 @@ class LearnerServices:
         return player_class(self.game, self._net_config, module, sharing, instances, critic)
 
     def build_players(
-        self,
-        critic: Critic | None = None,
-        *,
-        instance_per_replica: bool = False,
-        **modules: nn.Module | None,
+        self, critic: Critic | None = None, **modules: nn.Module
     ) -> dict[str, Player]:
-        """Return a player, by name, for each policy network in `modules` that is not None."""
-        settings: Any = {"critic": critic, "instance_per_replica": instance_per_replica}
-        return {
-            name: self.build_player(module, **settings)
-            for name, module in modules.items()
-            if module is not None
-        }
+        """Return a player, by name, for each policy network in `modules`."""
+        return {name: self.build_player(module, critic=critic) for name, module in modules.items()}
 
     def build_actor_and_critic_inputs(
         self, observation: Any, hidden_cards: Any

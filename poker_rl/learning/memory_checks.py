@@ -21,7 +21,7 @@ def check_memory(contents: str, needed_bytes: int, device: torch.device) -> None
     available_bytes = _measure_free_bytes(device)
     if needed_bytes > available_bytes:
         needed, available = (n / 2**30 for n in (needed_bytes, available_bytes))
-        processes = collectives.get_local_world_size()
+        processes = collectives.local_world_size
         share = f" for each of {processes} processes" if processes > 1 else ""
         raise ConfigError(
             f"{contents} need about {needed:,.1f} GiB of memory; there are {available:,.1f}{share}"
@@ -40,7 +40,7 @@ def _measure_free_bytes(device: torch.device) -> int:
         return torch.cuda.mem_get_info(device)[0]
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     memory_bytes = min([installed, *_read_cgroup_limits(Path("/"))])
-    return memory_bytes // collectives.get_local_world_size()
+    return memory_bytes // collectives.local_world_size
 
 
 def _read_cgroup_limits(root: Path) -> Iterator[int]:

@@ -42,11 +42,7 @@ class OpponentPool(SnapshotPool):
         self.opponent_network = deepcopy(actor).requires_grad_(False)
 
     def sample_learning_seats(self, tables: np.ndarray) -> np.ndarray:
-        """Sample whether each seat learns in new hands at B tables with indices `tables`.
-
-        Return [B, seats] bool. In a hand against the pool opponent one random seat learns, else
-        all seats do.
-        """
+        """Sample who learns in new hands at `tables` [B]: all seats or a single one, [B, seats]."""
         rollout = self._services.rollout
         seats = rollout.tables.count_seats(tables)
         is_sole_learner = self._generator.integers(seats)[:, None] == np.arange(rollout.game.seats)

@@ -201,10 +201,7 @@ class Rollout:
         return batch
 
     def accumulate_hand_results(self, rows: np.ndarray, payoffs: np.ndarray) -> None:
-        """Add B finished hands at tables `rows` to `hands_played` and to the opponents' results.
-
-        `payoffs` [B, seats] are in chips.
-        """
+        """Count the hands that ended at tables `rows` [B] with `payoffs` [B, seats] in chips."""
         self.hands_played += len(rows)
         if self.opponents is not None:
             self.opponents.accumulate_results(rows, self.agent_of_seat[rows], payoffs)

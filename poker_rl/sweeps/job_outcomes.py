@@ -110,12 +110,6 @@ class JobOutcomes:
             writer.writerows(rows)
         print_line(f"summary: {self.summary_path}")
 
-    def format_counts(self) -> str:
-        """Return the number of jobs by status, as in `3 jobs: 2 finished, 1 not run`."""
-        counts = Counter(job.status for job in self.jobs)
-        parts = ", ".join(f"{count:,} {status}" for status, count in counts.items())
-        return f"{format_job_count(len(self.jobs))}: {parts}"
-
     def format_table(self) -> str:
         """Return a table of jobs: overrides that differ, status, folder, main measure."""
         shared = set.intersection(*map(set, self.overrides))
@@ -142,7 +136,9 @@ def list_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def print_and_save_progress(folder: Path) -> None:
-    """Print the progress of the jobs of a sweep, and write its summary, a CSV file."""
+    """Print the jobs of a sweep, and their number by status; write the summary, a CSV file."""
     outcomes = JobOutcomes(folder)
-    print_line(f"{outcomes.format_table()}\n\n{outcomes.format_counts()}")
+    counts = Counter(job.status for job in outcomes.jobs)
+    states = ", ".join(f"{count:,} {status}" for status, count in counts.items())
+    print_line(f"{outcomes.format_table()}\n\n{format_job_count(len(outcomes.jobs))}: {states}")
     outcomes.write_csv()

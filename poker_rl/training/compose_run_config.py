@@ -53,10 +53,8 @@ def collect_settings_and_opponents(
         old = read_run_config(folder, "resume")
         values = [option_files.get_dotted_value(old, key) for key in OPPONENT_KEYS]
         specs = [one for value in values for one in (value if isinstance(value, list) else [value])]
-        opponents, settings = (
-            OpponentFileCopies(folder, specs),
-            compose_resumed_config(old, composed),
-        )
+        opponents = OpponentFileCopies(folder, specs)
+        settings = compose_resumed_config(old, composed)
         return replace_opponents_by_copies(settings, opponents, option_dirs), folder, opponents
     options, opponents = composed.option_by_group, OpponentFileCopies()
     names = {group: options[group] for group in NAMED_GROUPS if options.get(group)}
@@ -96,10 +94,7 @@ def build_root_config(settings: Mapping[str, Any]) -> RootConfig:
 def replace_opponents_by_copies(
     config: Mapping[str, Any], opponents: OpponentFileCopies, option_dirs: Sequence[Path]
 ) -> dict[str, Any]:
-    """Return the settings with paths of opponents replaced by those of copies in the run folder.
-
-    The copies are only planned, in `opponents`; nothing is written.
-    """
+    """Return the settings with paths of opponents' copies, which are only planned, not written."""
     settings: dict[str, Any] = deepcopy(dict(config))
     user_bots = {
         path.stem: str(path)

@@ -66,7 +66,7 @@ def prepare_process(
     if threads > (cores := count_cores()):
         raise ConfigError(f"threads: {threads} are more than the cores that may be used, {cores}")
     set_threads(threads)
-    collectives.set_local_world_size(worker.local_count)
+    collectives.local_world_size = worker.local_count
     torch.manual_seed(seed)
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
     if device == "cuda" and gpus == 0:

@@ -113,10 +113,7 @@ class RunLog:
         self.file.truncate()
 
     def accumulate_metrics(self, metrics: Mapping[str, float], seconds: float, step: int) -> None:
-        """Add the metrics and the duration of a call of `learn` to the sums for the next row.
-
-        The call ended at `step`, in the unit of the budget.
-        """
+        """Add metrics and duration of a call of `learn` that ended at `step`, in budget units."""
         for tag, value in metrics.items():
             total, count = self.sums.get(tag, (0.0, 0))
             self.sums[tag] = total + float(value), count + 1

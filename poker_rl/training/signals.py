@@ -96,7 +96,6 @@ class StopSignals:
         self._stack.close()
 
     def handle(self, number: int, frame: FrameType | None) -> None:
-        """Record the first signal."""
         self.number = self.number or number
 
     def _listen(self, reader: int) -> None:

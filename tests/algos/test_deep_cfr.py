@@ -85,9 +85,9 @@ def test_a_memory_keeps_weighted_means_of_equal_observations():
     services = agents_of(game)
     services.observation_column = services.observation_column._replace(width=11)
     memory = MergingBuffer(services, capacity=10, iteration_weight_power=1.0)
-    memory.start_iteration()
+    memory.iteration += 1
     memory.add(decisions([[0, 1], [1, 1], [0, 1]], [[1, 0, 0], [5, 5, 5], [3, 0, 0]], [0, 0, 1]))
-    memory.start_iteration()
+    memory.iteration += 1
     memory.add(decisions([[0, 1], [0, 1]], [[4, 3, 0], [7, 0, 0]], [0, 1]))
     targets = memory.get_or_sample_batch(batch_size=4)
     assert len(memory) == 3
@@ -110,7 +110,7 @@ def test_a_full_memory_is_a_uniform_sample_of_the_observations_it_met():
             services, capacity=2, iteration_weight_power=1.0
         )  # of two copies: 4 rows
         for bits in range(8):
-            memory.start_iteration()
+            memory.iteration += 1
             row = np.unpackbits(np.array([[bits]], np.uint8), axis=1).astype(np.uint8)
             item = decisions([[0, 0]], [[bits, 0, 0]], [0])
             item.observation[:, :8] = row
@@ -197,10 +197,10 @@ def test_many_rows_are_merged_a_batch_at_a_time(monkeypatch):
     services = agents_of(kuhn())
     services.observation_column = services.observation_column._replace(width=11)
     memory = MergingBuffer(services, capacity=5, iteration_weight_power=1.0)
-    memory.start_iteration()
+    memory.iteration += 1
     cells = [[a, b] for a in (0, 1) for b in (0, 1)]
     memory.add(decisions(2 * cells, [[1, 0, 0]] * 8, [0] * 4 + [1] * 4))
-    memory.start_iteration()
+    memory.iteration += 1
     memory.add(decisions([[0, 0]], [[4, 0, 0]], [0]))
     assert len(memory) == 9
     apart = memory.get_or_sample_batch(batch_size=9)

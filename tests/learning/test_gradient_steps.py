@@ -44,9 +44,9 @@ def test_the_mean_loss_is_that_of_a_copy_and_a_step():
     )
     updates = make_updates(descent)
     updates.take_steps(3)
-    assert descent.pop_mean_loss_and_norm()[0] == 3.0  # 18 of three steps and two copies
+    assert descent.pop_metrics("loss", "norm")["loss"] == 3.0  # 18 of three steps and two copies
     updates.take_steps(1)
-    assert descent.pop_mean_loss_and_norm()[0] == 2.0
+    assert descent.pop_metrics("loss", "norm")["loss"] == 2.0
 
 
 def test_the_norm_is_that_before_clipping():
@@ -85,7 +85,7 @@ def test_networks_that_learn_together_learn_as_alone():
         for weight, expected in zip(one.parameters(), other.parameters(), strict=True):
             assert torch.equal(weight, expected)
     for (_, one), (_, other) in zip(together, alone, strict=True):
-        assert one.pop_mean_loss_and_norm() == other.pop_mean_loss_and_norm()
+        assert one.pop_metrics("loss", "norm") == other.pop_metrics("loss", "norm")
 
 
 @pytest.mark.parametrize("widths", [[1, 5, 3], [70, 90, 40], [300, 2000, 10]])

@@ -50,25 +50,25 @@ AveragingExponent = Annotated[float, Range(0, 10)]  # larger exponents would ove
 
 
 class TabularSolver:
-    """Base class of the solvers: regrets, policy sums, and the state in checkpoints."""
+    """Base class of the solvers: regrets, policy sums, and the state in checkpoints.
+
+    Checkpoints store the arrays in `_state_arrays`; `load_state_dict` writes into these arrays.
+    """
 
     def initialize_state(self, game: Game, row_count: int, dtype: type[np.floating[Any]]) -> None:
         """Set the progress to 0, and the regrets and policy sums to zeros, [row_count, A]."""
         self.progress, self._game = Progress(), game
         self._regrets = np.zeros((row_count, game.action_count), dtype)  # chips
         self._policy_sums = np.zeros(self._regrets.shape, dtype)
-
-    def get_state_arrays(self) -> dict[str, np.ndarray]:
-        """Return by name the arrays that checkpoints store; `load_state_dict` writes into them."""
-        return {"regrets": self._regrets, "sums": self._policy_sums}
+        self._state_arrays = {"regrets": self._regrets, "sums": self._policy_sums}
 
     def state_dict(self) -> dict[str, Any]:
-        """Return tensors that are views of `get_state_arrays`, and the progress."""
-        views = {name: torch.from_numpy(array) for name, array in self.get_state_arrays().items()}
+        """Return tensors that are views of the state arrays, and the progress."""
+        views = {name: torch.from_numpy(array) for name, array in self._state_arrays.items()}
         return {**views, "progress": self.progress.state_dict()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        for name, array in self.get_state_arrays().items():
+        for name, array in self._state_arrays.items():
             array[:] = state[name].numpy()
         self.progress.load_state_dict(state["progress"])
 
@@ -88,7 +88,7 @@ class CFR(TabularSolver):
         self._tree = get_tree(game)
         check_tabular_memory(self._tree, 3)
         self.initialize_state(game, self._tree.infoset_count, np.float64)
-        self._policy = self._tree.build_uniform_policy()
+        self._policy = self._state_arrays["policy"] = self._tree.build_uniform_policy()
         edge_count = self._tree.legal_mask.size + game.seats  # see `games.sequence_form`
         self._reach = np.ones(edge_count)  # probability of a seat's moves up to each edge
         self._counterfactual_values = np.zeros(edge_count)  # scratch of `_update_part`
@@ -132,9 +132,6 @@ class CFR(TabularSolver):
             "average": TabularPlayer(self._game, self._tree.normalize_policy(self._policy_sums)),
             "current": TabularPlayer(self._game, self._policy.copy()),
         }
-
-    def get_state_arrays(self) -> dict[str, np.ndarray]:
-        return super().get_state_arrays() | {"policy": self._policy}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)

@@ -46,6 +46,7 @@ class MCCFR(TabularSolver):
         self._random_states = np.zeros(self.traversals, RANDOM_STATE_DTYPE)
         keys = np.random.SeedSequence(seed).generate_state(self.traversals, np.uint64)
         self._random_states["key"] = keys
+        self._state_arrays["random"] = self._random_states.view(np.int64)
 
     def learn(self) -> dict[str, float]:
         """Run `iterations_per_step` iterations; return the metric `regret/positive`.
@@ -77,9 +78,6 @@ class MCCFR(TabularSolver):
             "average": TabularPlayer(self._game, tree.normalize_policy(self._policy_sums)),
             "current": TabularPlayer(self._game, tree.normalize_policy(self._regrets.clip(0))),
         }
-
-    def get_state_arrays(self) -> dict[str, np.ndarray]:
-        return super().get_state_arrays() | {"random": self._random_states.view(np.int64)}
 
 
 @jit

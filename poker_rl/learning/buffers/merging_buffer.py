@@ -63,7 +63,7 @@ class MergingBuffer:
         self._is_binary = services.observation_column.dtype == torch.bool
         self._observation_size = services.observation_column.width or 1
         self._action_count = services.game.action_count
-        self.iteration = 0
+        self.iteration = 0  # counted by the learner; weights later items by iteration^power
         self._unmerged_rows = 0  # rows added since the last merge
         self._generator = np.random.Generator(np.random.PCG64(services.sample_seed()))
         self._hash_salt = self._generator.integers(2**64, dtype=np.uint64)
@@ -94,10 +94,6 @@ class MergingBuffer:
 
     def __len__(self) -> int:
         return len(self._keys)
-
-    def start_iteration(self) -> None:
-        """Count an iteration; the count determines the weight of items added from now on."""
-        self.iteration += 1
 
     def add(self, decisions: TraversalDecisions) -> None:
         """Add decisions; merge equal rows if the buffer is small or has many unmerged rows."""
@@ -164,13 +160,13 @@ class MergingBuffer:
         return batch
 
     def state_dict(self) -> dict[str, Any]:
-        rows = {"keys": self._keys, "sums": self._sums}
+        keys, sums = torch.from_numpy(self._keys), torch.from_numpy(self._sums)
         return {
             "iteration": self.iteration,
             "unmerged_rows": self._unmerged_rows,
             "generator": self._generator.bit_generator.state,
             "hash_salt": int(self._hash_salt),
-            "rows": {name: torch.from_numpy(part) for name, part in rows.items()},
+            "rows": {"keys": keys, "sums": sums},
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:

@@ -6,7 +6,7 @@ packed, eight values to a byte: an observation of heads-up limit hold'em takes 3
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -101,10 +101,6 @@ class ReplayBuffer:
         own_min_size = int(min(self.items_added.min(), self.capacity))
         return -collectives.max_over_processes(-own_min_size)
 
-    def any_process_has_items(self) -> bool:
-        """Return whether any replica has an item; all processes of a run call this together."""
-        return collectives.max_over_processes(int(self.items_added.max())) > 0
-
     @property
     def fill_fraction(self) -> float:
         """Share of slots in use, in [0, 1]."""
@@ -137,10 +133,7 @@ class ReplayBuffer:
         self._update_sizes()
 
     def _pack_items(self, columns: Mapping[str, np.ndarray], index: np.ndarray) -> np.ndarray:
-        """Pack N items into rows of bytes, [N, bytes].
-
-        Each column has M items, [M, width] or [M]; `index` [N] selects the items to pack.
-        """
+        """Pack items `index` [N] of columns [M, width] or [M] into rows of bytes, [N, bytes]."""
         items = np.empty(len(index), self._item_dtype)
         for name, column in self._columns.items():
             part = columns[name][index]
@@ -167,16 +160,6 @@ class ReplayBuffer:
                 part = embedding(part.int(), self._bits_of_byte).flatten(1)[:, : column.width]
             batch[name] = part.view(*shape, *part.shape[1:])
         return batch
-
-    def sample_batches(self, batch_size: int, count: int) -> Iterator[dict[str, Tensor]]:
-        """Yield `count` batches like those of `sample`; a GPU samples all of them at once."""
-        if self._device.type == "cpu":
-            for _ in range(count):
-                yield self.sample(batch_size)
-        else:
-            columns = self.sample(count * batch_size)
-            for start in range(0, count * batch_size, batch_size):
-                yield {name: part[:, start : start + batch_size] for name, part in columns.items()}
 
     def _view_column(self, rows: Tensor, name: str) -> Tensor:
         """Return a view of the column `name` of rows [N, bytes]; booleans stay packed."""

@@ -49,14 +49,12 @@ class TensorBoard(Logger):
                 writer.flush()
 
     def figure(self, name: str, path: Path, step: int) -> None:
-        """Log the figure whose PNG file is at `path`."""
         from matplotlib.image import imread
 
         image = imread(path)
         self._open(self._folder).add_image(f"figures/{name}", image, step, dataformats="HWC")
 
     def close(self, status: str) -> None:
-        """Close the event files."""
         for folder, writer in self._writers.items():
             with name_path_in_errors(folder):
                 writer.close()

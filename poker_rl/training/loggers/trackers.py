@@ -26,9 +26,8 @@ from poker_rl.storage.terminal_messages import print_error
 from poker_rl.training.loggers import Logger, Row
 
 RUN_STATUSES = {"finished": "FINISHED", "interrupted": "KILLED", "failed": "FAILED"}  # of MLflow
-TIMEOUT_S = (
-    60.0  # longest wait for a tracker at the end of a run; starting a library takes up to 20 s
-)
+# Longest wait for a tracker at the end of a run; starting a library takes up to 20 s.
+TIMEOUT_S = 60.0
 
 
 class Tracker(Logger, ABC):
@@ -85,7 +84,6 @@ class Tracker(Logger, ABC):
         self._calls.put(lambda: self.track(values, {}, step) if step > self.last_step else None)
 
     def figure(self, name: str, path: Path, step: int) -> None:
-        """Track a figure."""
         self._calls.put(partial(self.track, {}, {f"figures/{name}": path}, step))
 
     def close(self, status: str) -> None:
