@@ -54,7 +54,8 @@ class Result:
         return PERCENTILE_TAG_PATTERN.search(self.measure) is not None
 
     def __str__(self) -> str:
-        return f"{self.formatted_value} {self.unit} ({self.kind})"
+        kind = "" if self.measure == self.kind.replace(" ", "/") else f" ({self.kind})"
+        return f"{self.formatted_value} {self.unit}{kind}"
 
 
 def get_result_scale_and_unit(game: Game) -> tuple[float, str]:
@@ -94,6 +95,13 @@ def select_headline_results(results: Sequence[Result]) -> dict[str, Result]:
         and not result.is_percentile
         and result.measure.startswith(("exploitability", "nash_conv", "against/"))
     }
+
+
+def select_summary_results(results: Sequence[Result]) -> list[Result]:
+    """Return the headline player's exploitability and matches, and each other's first result."""
+    main_results = select_headline_results(results)
+    main_results.pop("nash_conv", None)  # the sum over seats of what exploitability is the mean of
+    return [*main_results.values(), *select_first_result_by_player(results)[1:]]
 
 
 def format_number(value: float, half_width: float | None = None) -> str:

@@ -94,7 +94,7 @@ def build_root_config(settings: Mapping[str, Any]) -> RootConfig:
 def replace_opponents_by_copies(
     config: Mapping[str, Any], opponents: OpponentFileCopies, option_dirs: Sequence[Path]
 ) -> dict[str, Any]:
-    """Return the settings with paths of opponents' copies, which are only planned, not written."""
+    """Return the settings with opponents' paths replaced by those of copies to be made later."""
     settings: dict[str, Any] = deepcopy(dict(config))
     user_bots = {
         path.stem: str(path)

@@ -25,7 +25,7 @@ from poker_rl.config.input_checks import ConfigError, error_prefix, is_out_of_me
 from poker_rl.config.option_files import list_user_option_dirs
 from poker_rl.config.schedules import convert_horizons_to_steps, find_exhausted_learning_rate
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
-from poker_rl.evaluation.result import select_first_result_by_player
+from poker_rl.evaluation.result import select_summary_results
 from poker_rl.games.game import Game
 from poker_rl.learning import collectives
 from poker_rl.learning.opponents import SELF, OpponentSettings
@@ -181,9 +181,10 @@ def train_in_folder(
         trainer = Trainer(config, algorithm, evaluator, checkpoints, run_log)
         with run_log:
             trainer.run()
-    for index, result in enumerate(select_first_result_by_player(run_log.results)):
-        headline = " (headline player)" if index == 0 else ""
-        print_line(f"{result.tag}{headline}: {result}")
+    headline_player = next((result.player for result in run_log.results), None)
+    for result in select_summary_results(run_log.results):
+        label = " (headline player)" if result.player == headline_player else ""
+        print_line(f"{result.tag}{label}: {result}")
     if number := trainer.signals.number:
         raise RunInterruptedError(number, f"{folder} had finished before the stop")
 
