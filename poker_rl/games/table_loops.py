@@ -71,18 +71,6 @@ def observe_log_chips_loop(definitions, tables, rows, logarithms, out):
         observe_log_chips(definitions[table.variant], table, table.to_act, logarithms, out[i])
 
 
-def hand_features_loop(definitions, tables, rows, out):
-    for i in prange(len(rows)):
-        table = tables[rows[i]]
-        write_hand_features(definitions[table.variant], table, out[i])
-
-
-def hand_comparisons_loop(definitions, tables, rows, out):
-    for i in prange(len(rows)):
-        table = tables[rows[i]]
-        write_hand_comparisons(definitions[table.variant], table, out[i])
-
-
 def history_loop(definitions, tables, rows, out, lengths):
     for i in prange(len(rows)):
         table = tables[rows[i]]

@@ -15,7 +15,6 @@ from poker_rl.games.table_loops import (
     compile_loop,
     deal_loop,
     history_loop,
-    observe_log_chips_loop,
     output_rule_loop,
     replay_loop,
     rule_loop,
@@ -64,13 +63,13 @@ class Tables:
         self, loop: Any, rows: np.ndarray | None, *arrays: np.ndarray | None, rule: str = ""
     ) -> Any:
         """Run a loop of `table_loops` and return its result; see `compile_loop` for `rule`."""
-        rows = self._all_rows if rows is None else np.ascontiguousarray(rows, np.int64)
+        rows = self._select_rows(rows)
         parallel = len(rows) >= MIN_PARALLEL_ROWS and numba.get_num_threads() > 1
         compiled_loop = compile_loop(loop, self.game.rules, parallel, rule)
         return compiled_loop(self._definitions, self.records, rows, *arrays)
 
-    def count_rows(self, rows: np.ndarray | None) -> int:
-        return len(self.records) if rows is None else len(rows)
+    def _select_rows(self, rows: np.ndarray | None) -> np.ndarray:
+        return self._all_rows if rows is None else np.ascontiguousarray(rows, np.int64)
 
     def deal(
         self,
@@ -88,27 +87,24 @@ class Tables:
         if decks is None:
             self.run_loop(deal_loop, rows)
             return
-        tables = self._all_rows if rows is None else rows
-        decks = np.broadcast_to(decks, (len(tables), decks.shape[-1]))
-        variants = np.broadcast_to(variants, len(tables))
+        rows = self._select_rows(rows)
+        decks = np.broadcast_to(decks, (len(rows), decks.shape[-1]))
+        variants = np.broadcast_to(variants, len(rows))
         check_decks(self.game, decks, variants)
-        self.records["deck"][tables, : decks.shape[1]] = decks
-        self.records["variant"][tables] = variants
+        self.records["deck"][rows, : decks.shape[1]] = decks
+        self.records["variant"][rows] = variants
         self.run_loop(rule_loop, rows, rule="start")
 
-    def gather_definitions(self, rows: np.ndarray | None = None) -> np.ndarray:
+    def gather_definitions(self) -> np.ndarray:
         """Return the definition in play at each table, [B] records."""
         # `take` copies whole records; indexing would copy field by field.
-        return self._definitions.take(self._get_variants(rows))
+        return self._definitions.take(self.records["variant"])
 
     def count_seats(self, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the number of seats of the hand at each table, [B] int64."""
+        variants = self.records["variant"] if rows is None else self.records["variant"][rows]
         seats: np.ndarray = self._definitions["seats"].astype(np.int64)
-        return seats.take(self._get_variants(rows))
-
-    def _get_variants(self, rows: np.ndarray | None) -> np.ndarray:
-        variants: np.ndarray = self.records["variant"]
-        return variants if rows is None else variants[rows]
+        return seats.take(variants)
 
     def _apply_rule(
         self, loop: Any, rule: str, rows: np.ndarray | None, size: int, dtype: Any
@@ -116,7 +112,7 @@ class Tables:
         """Return the array [B, size] that a rule writes; raise ConfigError if the game lacks it."""
         if not size:
             raise ConfigError(f"game: {self.game.name} has no rule `{rule}`")
-        out = np.zeros((self.count_rows(rows), size), dtype)
+        out = np.zeros((len(self._select_rows(rows)), size), dtype)
         self.run_loop(loop, rows, out, rule=rule)
         return out
 
@@ -130,10 +126,6 @@ class Tables:
         rule = "observe_sorted" if sorted_suits else "observe"
         self.run_loop(acting_seat_rule_loop, None, out, rule=rule)
 
-    def write_log_chip_observations(self, logarithms: np.ndarray, out: np.ndarray) -> None:
-        """Write observations with log chips into `out` [B, W]; see `observe_log_chips`."""
-        self.run_loop(observe_log_chips_loop, None, logarithms, out)
-
     def history(self, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the actions so far as each seat to act sees them, oldest first.
 
@@ -143,7 +135,7 @@ class Tables:
         step_size = self.game.history_step_size
         if not step_size:
             raise ConfigError(f"game: {self.game.name} has no rule `history`")
-        count = self.count_rows(rows)
+        count = len(self._select_rows(rows))
         lengths = np.empty(count, np.int64)
         self.run_loop(history_loop, rows, np.empty((count, 0, step_size), np.float32), lengths)
         out = np.zeros((count, int(lengths.max(initial=0)), step_size), np.float32)
@@ -173,16 +165,16 @@ class Tables:
 
     def step(self, actions: np.ndarray, rows: np.ndarray | None = None) -> None:
         """Play one action at each table; actions are [B]."""
-        if len(actions) != self.count_rows(rows):
-            raise ValueError(f"{len(actions)} actions for {self.count_rows(rows)} tables")
+        rows = self._select_rows(rows)
+        if len(actions) != len(rows):
+            raise ValueError(f"{len(actions)} actions for {len(rows)} tables")
         if self.run_loop(step_loop, rows, np.ascontiguousarray(actions, np.int64)):
-            raise self._illegal_action_error(actions, self._all_rows if rows is None else rows)
+            raise self._illegal_action_error(actions, rows)
 
     def replay(self, action_lines: np.ndarray, move_counts: np.ndarray) -> None:
         """Play the first `move_counts[i]` actions of row `action_lines[i]` at each table i."""
-        if self.run_loop(
-            replay_loop, None, action_lines.astype(np.int64), move_counts.astype(np.int64)
-        ):
+        arrays = action_lines.astype(np.int64), move_counts.astype(np.int64)
+        if self.run_loop(replay_loop, None, *arrays):
             raise self._illegal_action_error(["of a line"] * len(action_lines), self._all_rows)
 
     def _illegal_action_error(

@@ -15,7 +15,7 @@ from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.hand_features import HAND_COMPARISON_COUNT, HAND_FEATURE_COUNT
 from poker_rl.games.poker.poker_game import PokerGame, check_holdem_cards
-from poker_rl.games.table_loops import hand_comparisons_loop, hand_features_loop, history_loop
+from poker_rl.games.table_loops import history_loop, observe_log_chips_loop, output_rule_loop
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.nets.net_interface import NO_HISTORY, FeatureEncoder, FeatureKind, Features
 
@@ -107,7 +107,7 @@ class HiddenCardEncoder:
         if not self._comparisons:
             return cards
         comparisons = np.empty((len(records), self._comparisons), np.uint8)
-        tables.run_loop(hand_comparisons_loop, None, comparisons)
+        tables.run_loop(output_rule_loop, None, comparisons, rule="write_hand_comparisons")
         return np.concatenate([cards, comparisons], 1)
 
 
@@ -138,7 +138,7 @@ def _make_log_chips_encoder(game: Game) -> tuple[int, EncodeFunction]:
     logarithms = np.log1p(np.arange(largest_pot + 1, dtype=np.float32)) / np.log1p(largest_stack)
 
     def encode(tables: Tables, out: np.ndarray) -> None:
-        tables.write_log_chip_observations(logarithms, out)
+        tables.run_loop(observe_log_chips_loop, None, logarithms, out)
 
     return game.observation_size, encode
 
@@ -150,7 +150,7 @@ def _make_hand_strength_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
     def encode(tables: Tables, out: np.ndarray) -> None:
         encode_observation(tables, out[:, :size])
-        tables.run_loop(hand_features_loop, None, out[:, size:])
+        tables.run_loop(output_rule_loop, None, out[:, size:], rule="write_hand_features")
 
     return size + HAND_FEATURE_COUNT, encode
 
@@ -203,13 +203,9 @@ def _make_history_encoder(game: Game) -> tuple[int, EncodeFunction]:
     def encode(tables: Tables, out: np.ndarray) -> None:
         steps = out[:, :history_size].reshape(len(out), HISTORY_STEPS, game.history_step_size)
         steps[:] = 0  # writes into `out`, of which `steps` is a view
-        lengths = np.empty(len(out), np.int64)
         scratch = tables.records["rank"].copy()  # the rule `history` overwrites this field
-        tables.run_loop(history_loop, None, steps, lengths)  # writes at most HISTORY_STEPS steps
+        tables.run_loop(history_loop, None, steps, np.empty(len(out), np.int64))
         tables.records["rank"] = scratch
-        too_long = np.flatnonzero(lengths > HISTORY_STEPS)
-        if len(too_long):
-            steps[too_long] = truncate_or_pad_history(*tables.history(too_long))
         encode_table(tables, out[:, history_size:])
 
     return history_size + table_size, encode
@@ -234,19 +230,6 @@ def _make_every_card_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
     size = played_offset + game.seats * DECK_SIZE
     return size, encode
-
-
-def truncate_or_pad_history(steps: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-    """Return the newest 48 (HISTORY_STEPS) steps of B histories, [B, L, F] -> [B, 48, F].
-
-    `lengths` [B] are their numbers of steps; those with fewer than 48 are padded with zeros.
-    """
-    newest_steps = np.zeros((len(steps), HISTORY_STEPS, steps.shape[2]), steps.dtype)
-    newest_steps[:, : steps.shape[1]] = steps[:, :HISTORY_STEPS]
-    too_long = np.flatnonzero(lengths > HISTORY_STEPS)
-    step_index = lengths[too_long, None] - HISTORY_STEPS + np.arange(HISTORY_STEPS)
-    newest_steps[too_long] = steps[too_long[:, None], step_index]
-    return newest_steps
 
 
 @jit

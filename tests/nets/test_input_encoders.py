@@ -11,12 +11,8 @@ from poker_rl.config import ConfigError
 from poker_rl.games.hand_strength import CATEGORY_SHIFT, evaluate_hand
 from poker_rl.games.poker.suit_isomorphism import sort_suits
 from poker_rl.games.tables import tables_from_records
-from poker_rl.nets.input_encoders import (
-    HISTORY_STEPS,
-    HiddenCardEncoder,
-    ObservationEncoder,
-    truncate_or_pad_history,
-)
+from poker_rl.nets import input_encoders
+from poker_rl.nets.input_encoders import HISTORY_STEPS, HiddenCardEncoder, ObservationEncoder
 
 
 def test_a_hand_of_three_as_the_small_blind_sees_it():
@@ -167,14 +163,18 @@ def compare(cards, other_cards):
     return strength > other, strength == other
 
 
-def test_of_a_long_history_the_newest_steps_are_kept():
-    lengths = np.array([3, HISTORY_STEPS, HISTORY_STEPS + 5])
-    longest = HISTORY_STEPS + 5
-    steps = np.arange(longest)[None, :, None] * (np.arange(longest) < lengths[:, None])[..., None]
-    remaining = truncate_or_pad_history(steps.astype(np.float32), lengths)[..., 0]
-    assert remaining[0].tolist() == [0, 1, 2] + [0] * (HISTORY_STEPS - 3)
-    assert remaining[1].tolist() == list(range(HISTORY_STEPS))
-    assert remaining[2].tolist() == list(range(5, HISTORY_STEPS + 5))
+@pytest.mark.parametrize("name", ["limit_holdem_3p", "nolimit_holdem_6p"])
+def test_of_a_long_history_the_newest_steps_are_kept(monkeypatch, name):
+    monkeypatch.setattr(input_encoders, "HISTORY_STEPS", 3)
+    game = game_of(name)
+    records = sample_decisions(game, 300)
+    rows = ObservationEncoder(game, "history")(records)
+    histories, lengths = tables_from_records(game, records.copy()).history()
+    assert set(lengths) >= {2, 3, 4, 5}
+    for row, history, length in zip(rows, histories, lengths, strict=True):
+        newest = np.zeros((3, game.history_step_size), np.float32)
+        newest[: min(length, 3)] = history[max(length - 3, 0) : length]
+        np.testing.assert_array_equal(row[: newest.size], newest.ravel())
 
 
 def test_every_card_of_big_2_that_a_seat_has_seen():

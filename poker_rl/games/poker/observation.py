@@ -84,7 +84,7 @@ def history(game, table, seat, out):
     """Write the actions so far into `out` [L, F], one per row; return their number.
 
     If blinds differ by seat, they count as actions, as in `observe`. If there are more than L
-    actions, only the first L are written. The F features of an action are
+    actions, only the newest L are written. The F features of an action are
 
     [seat_slots]  the seat that acted, counted from the observer
     [streets]     the street
@@ -100,8 +100,8 @@ def history(game, table, seat, out):
         chips_in[i] = game.ante if game.forced_raises else game.post[i]
         blinds += game.forced_raises and game.post[i] > game.ante
     price = game.price
-    for i in range(min(int(table.marks), len(out))):
-        fill_zeros(out[i])
+    first_written = max(int(table.marks) - len(out), 0)
+    for i in range(table.marks):
         cell = table.mark[i]
         action = RAISE - cell % game.type_count
         street_cell = cell // game.type_count // game.raise_levels
@@ -113,17 +113,22 @@ def history(game, table, seat, out):
         else:
             price += game.raise_size[street] if action == RAISE else 0
             chips_after = np.int64(chips_in[actor] if action == FOLD else price)
-        out[i, (actor - seat) % game.seats] = 1
+        chips_added = chips_after - chips_in[actor]
+        chips_in[actor] = chips_after
+        if i < first_written:
+            continue
+        row = out[i - first_written]
+        fill_zeros(row)
+        row[(actor - seat) % game.seats] = 1
         offset = game.seat_slots
-        out[i, offset + street] = 1
+        row[offset + street] = 1
         offset += game.streets
-        out[i, offset + action] = 1
-        out[i, offset + 3] = (chips_after - chips_in[actor]) * game.chip
+        row[offset + action] = 1
+        row[offset + 3] = chips_added * game.chip
         if has_stacks(table):
             stack = game.stack[actor]
-            out[i, offset + 4] = stack * game.chip
-            out[i, offset + 5] = (stack - chips_after) / stack
-        chips_in[actor] = chips_after
+            row[offset + 4] = stack * game.chip
+            row[offset + 5] = (stack - chips_after) / stack
     return table.marks
 
 
