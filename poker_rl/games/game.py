@@ -221,6 +221,15 @@ def fill_zeros(out):
 
 
 @jit
+def insert_sorted(cards, count, card):
+    """Insert a card into the first `count` cards of an array, which are in ascending order."""
+    while count > 0 and cards[count - 1] > card:
+        cards[count] = cards[count - 1]
+        count -= 1
+    cards[count] = card
+
+
+@jit
 def hash_bytes(data, seed):
     """Return a 64-bit hash of bytes and a seed (FNV-1a, Fowler, Noll and Vo)."""
     digest = np.uint64(0xCBF29CE484222325) ^ seed

@@ -30,7 +30,7 @@ from poker_rl.games.big2.combinations import (
     evaluate_action,
     mark_legal_combinations,
 )
-from poker_rl.games.game import fill_zeros, jit, random_below
+from poker_rl.games.game import fill_zeros, insert_sorted, jit, random_below
 
 SEATS = 4
 NO_CARD = -1
@@ -87,7 +87,7 @@ def start(game, table):
     fill_zeros(table.turn)
     for seat in range(SEATS):
         for i in range(HAND_SIZE):
-            insert_card(table, seat, i, table.deck[seat * HAND_SIZE + i])
+            insert_sorted(table.hand[seat], i, table.deck[seat * HAND_SIZE + i])
         table.left[seat] = HAND_SIZE
         table.played[seat] = 0
         table.shown[seat] = 0
@@ -97,16 +97,6 @@ def start(game, table):
     table.error = 0
     table.turns = 0
     play_cards(table, 0, 1, 0)
-
-
-@jit
-def insert_card(table, seat, count, card):
-    """Insert a card into the first `count` cards of a hand, which are in ascending order."""
-    position = count
-    while position > 0 and table.hand[seat, position - 1] > card:
-        table.hand[seat, position] = table.hand[seat, position - 1]
-        position -= 1
-    table.hand[seat, position] = card
 
 
 @jit
@@ -139,7 +129,6 @@ def play_cards(table, action, card_count, hand_strength):
 
 @jit
 def legal(game, table, mask):
-    """Write the action mask of the seat to act."""
     fill_zeros(mask)
     mask[PASS] = table.size != 0
     hand, held_count = table.hand[table.to_act], table.left[table.to_act]
@@ -148,7 +137,6 @@ def legal(game, table, mask):
 
 @jit
 def step(game, table, action):
-    """Play one action of the seat to act; an illegal one only sets `table.error`."""
     is_action = 0 <= action <= PASS
     if table.over or not is_action or (action == PASS and table.size == 0):
         table.error = 1 + action if is_action else 32767
@@ -281,7 +269,7 @@ def resample_hidden_cards(game, table):
         if other != seat:
             for i in range(table.left[other]):
                 j = random_below(table, count)
-                insert_card(table, other, i, unseen[j])
+                insert_sorted(table.hand[other], i, unseen[j])
                 count -= 1
                 unseen[j] = unseen[count]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from poker_rl.games.game import fill_zeros, jit, random_below
+from poker_rl.games.game import fill_zeros, insert_sorted, jit, random_below
 from poker_rl.games.poker.record_dtypes import (
     FOLD,
     MAX_DECK_SIZE,
@@ -169,12 +169,7 @@ def infoset(game, table, seat, out):
 def write_sorted_cards(table, start, count, out, offset):
     """Write `count` cards of the deck from `start` on, sorted; return the offset after them."""
     for i in range(count):
-        card = get_deck_card(table, start + i)
-        position = offset + i
-        while position > offset and out[position - 1] > card:
-            out[position] = out[position - 1]
-            position -= 1
-        out[position] = card
+        insert_sorted(out[offset:], i, get_deck_card(table, start + i))
     return offset + count
 
 

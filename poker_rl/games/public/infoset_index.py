@@ -11,7 +11,7 @@ from functools import cached_property
 
 import numpy as np
 
-from poker_rl.games.game import Game, jit
+from poker_rl.games.game import Game, insert_sorted, jit
 from poker_rl.games.public.tree import Board, PublicTree, encode_card_sets
 
 
@@ -172,12 +172,7 @@ def _encode_permuted_cards(deck, start, card_count, permuted_card, sorted_cards)
     Each card is replaced by its image in `permuted_card`; `sorted_cards` is scratch memory.
     """
     for j in range(card_count):
-        card = permuted_card[deck[start + j]]
-        k = j
-        while k > 0 and sorted_cards[k - 1] > card:
-            sorted_cards[k] = sorted_cards[k - 1]
-            k -= 1
-        sorted_cards[k] = card
+        insert_sorted(sorted_cards, j, permuted_card[deck[start + j]])
     key, scale = 0, 1
     for j in range(card_count):
         key += sorted_cards[j] * scale
