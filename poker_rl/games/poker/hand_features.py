@@ -4,9 +4,6 @@ A network that sees only which cards are held has to learn the ranking of hands 
 these features it need not.
 """
 
-# mypy can't check functions that numba compiles, because their arguments have no annotations.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 import numpy as np
@@ -41,21 +38,15 @@ def write_hand_features(game, table, out):
     board_count = game.shown[table.street]
     if board_count == 0:
         return
-    cards, known = np.empty(MAX_HAND_CARDS, np.int64), np.int64(0)
-    first_hole_card = table.to_act * game.hole
-    hole_cards = table.deck[first_hole_card], table.deck[first_hole_card + 1]
-    for i in range(board_count):
-        cards[i] = table.deck[game.seats * game.hole + i]
-    cards[board_count], cards[board_count + 1] = hole_cards
-    for i in range(board_count + 2):
-        known |= np.int64(1) << cards[i]
+    cards = np.empty(MAX_HAND_CARDS, np.int64)
+    known = fill_hand(game, table, table.to_act, board_count, cards)
     strength = evaluate_hand(cards, board_count + 2, MAX_SUITS)
     out[SHARE_FEATURE_COUNT + (strength >> CATEGORY_SHIFT)] = 1
     tenths = SHARE_FEATURE_COUNT * compute_share_beaten(cards, board_count, known, strength)
     for i in range(SHARE_FEATURE_COUNT):
         out[i] = min(max(tenths - i, 0.0), 1.0)
     if board_count < game.shown[game.streets - 1]:
-        cards[board_count], cards[board_count + 1] = hole_cards
+        fill_hand(game, table, table.to_act, board_count, cards)
         share = np.float32(1) / (game.cards - board_count - 2)
         for card in range(game.cards):
             if not known >> card & 1:
@@ -79,22 +70,13 @@ def write_hand_comparisons(game, table, out):
     if board_count == 0:
         return
     own_cards, other_cards = np.empty(MAX_HAND_CARDS, np.int64), np.empty(MAX_HAND_CARDS, np.int64)
-    known = np.int64(0)
-    for i in range(board_count):
-        own_cards[i] = other_cards[i] = table.deck[game.seats * game.hole + i]
-        known |= np.int64(1) << own_cards[i]
-    for i in range(2):
-        own_cards[board_count + i] = table.deck[table.to_act * game.hole + i]
-        known |= np.int64(1) << own_cards[board_count + i]
+    own_known = fill_hand(game, table, table.to_act, board_count, own_cards)
     own = evaluate_hand(own_cards, board_count + 2, MAX_SUITS)
     for position in range(1, game.seats):
         seat = (table.to_act + position) % game.seats
         if table.folded[seat]:
             continue
-        all_known = known
-        for i in range(2):
-            other_cards[board_count + i] = table.deck[seat * game.hole + i]
-            all_known |= np.int64(1) << other_cards[board_count + i]
+        known = own_known | fill_hand(game, table, seat, board_count, other_cards)
         other = evaluate_hand(other_cards, board_count + 2, MAX_SUITS)
         doubled_wins, card_count = (own > other) + (own >= other), 1
         first = (position - 1) * HAND_COMPARISON_COUNT
@@ -102,7 +84,7 @@ def write_hand_comparisons(game, table, out):
         if board_count < game.shown[game.streets - 1]:
             doubled_wins = card_count = 0
             for card in range(game.cards):
-                if not all_known >> card & 1:
+                if not known >> card & 1:
                     own_cards[board_count + 2] = other_cards[board_count + 2] = card
                     next_own = evaluate_hand(own_cards, board_count + 3, MAX_SUITS)
                     next_other = evaluate_hand(other_cards, board_count + 3, MAX_SUITS)
@@ -111,6 +93,17 @@ def write_hand_comparisons(game, table, out):
         for i in range(EQUITY_FEATURE_COUNT):
             is_above = EQUITY_FEATURE_COUNT * doubled_wins > (2 * i + 1) * card_count
             out[first + 2 + i] = is_above
+
+
+@jit
+def fill_hand(game, table, seat, board_count, cards):
+    """Write the board and a seat's two hole cards into `cards`; return them as a set of bits."""
+    card_bits = np.int64(0)
+    for i in range(board_count + 2):
+        start = game.seats * game.hole if i < board_count else seat * game.hole - board_count
+        cards[i] = table.deck[start + i]
+        card_bits |= np.int64(1) << cards[i]
+    return card_bits
 
 
 @jit
