@@ -47,8 +47,7 @@ class MLPConfig:
     def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
         widths = [dimensions.inputs, *self.hidden_sizes, dimensions.outputs]
         kind = dimensions.replicas, self.activation, self.init, generator
-        output_scale = dimensions.output_init_scale
-        return build_mlp(widths, *kind, output_gain=1.0, output_scale=output_scale)
+        return build_mlp(widths, *kind, output_scale=dimensions.output_init_scale)
 
 
 class ReplicatedLinear(nn.Module):
@@ -122,23 +121,22 @@ def build_mlp(
     init: InitScheme,
     generator: torch.Generator,
     *,
-    output_gain: float = sqrt(2),
     output_scale: float = 1.0,
     reads_observations: bool = True,
     ends_in_outputs: bool = True,
 ) -> ReplicatedMLP:
     """Build K multilayer perceptrons; `widths` are the sizes of input, hidden layers and output.
 
-    The initial weights of the last layer are scaled by `output_scale` and, if orthogonal, by
-    `output_gain`. Unless `ends_in_outputs`, the last layer is a hidden layer of a larger network.
+    Unless `ends_in_outputs`, the last layer is a hidden layer of a larger network. The initial
+    weights of an output layer are scaled by `output_scale`; see `MLPConfig` for `init`.
     """
-    last_index = len(widths) - 2
     layers = []
     for i, in_out in enumerate(pairwise(widths)):
         is_first = reads_observations and i == 0
-        is_inner = not is_first and (i < last_index or not ends_in_outputs)
+        is_output = ends_in_outputs and i == len(widths) - 2
+        is_inner = not is_first and not is_output
         layer = ReplicatedLinear(*in_out, replicas, reads_observations=is_first, is_inner=is_inner)
-        gain, scale = (output_gain, output_scale) if i == last_index else (sqrt(2), 1.0)
+        gain, scale = (1.0, output_scale) if is_output else (sqrt(2), 1.0)
         layer.initialize(init, gain, scale, generator)
         layers.append(layer)
     return ReplicatedMLP(layers, activation)

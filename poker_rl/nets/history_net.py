@@ -62,7 +62,6 @@ class HistoryNetConfig:
         head = build_mlp(
             [self.hidden_sizes[-1] + units, self.merged_size, dimensions.outputs],
             *kind,
-            output_gain=1.0,
             output_scale=dimensions.output_init_scale,
             reads_observations=False,
         )
