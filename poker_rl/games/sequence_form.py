@@ -86,7 +86,7 @@ def build_sequence_form(tree: GameTree) -> SequenceForm:
     leaf_group[before_first_move] = (
         first_part_of_seat[-1] + edges[before_first_move, 0] - tree.legal_mask.size
     )
-    sort_key = leaf_group * len(leaf_edge)
+    sort_key = leaf_group
     if is_large:  # sort by betting node, so that the edges of a node fit into a CPU cache
         betting_node = tree.betting_node[infoset]
         betting_node[before_first_move] = 0

@@ -82,7 +82,6 @@ def legal(game, table, mask):
 
 @jit
 def step(game, table, action):
-    """Play an action; an illegal one only sets `table.error`."""
     is_action = 0 <= action < game.rank.shape[1]
     if table.over or not is_action or game.rank[game.index[table.node], action] < 0:
         table.error = 1 + action if is_action else 32767

@@ -138,7 +138,8 @@ class _PublicTreeWalk:
         line_reach[: street.entering_count] = (reach * is_possible).transpose(1, 0, 2)
         # Impossible hands have the row -1; any row will do for them, because their reach is 0.
         row_of_hand = np.maximum(policy.row_of_hand, 0)
-        fill_reach(pack_line_arrays(street), policy.probs, row_of_hand, line_reach)
+        lines = pack_line_arrays(street)
+        fill_reach(lines, policy.probs, row_of_hand, line_reach)
         best_response_values = np.zeros(line_reach.shape)
         terminal_arrays = pack_terminal_arrays(street, self.tree.ranges, board.cards)
         for seat in range(2):
@@ -150,8 +151,7 @@ class _PublicTreeWalk:
             next_values, next_value = self.average_over_boards(*next_street)
             best_response_values[street.continuing_lines] = next_values.transpose(1, 0, 2)
             value += next_value
-        lines = street.entering_count, street.parent_line, street.seat
-        propagate_best_response_values(*lines, best_response_values)
+        propagate_best_response_values(lines, best_response_values)
         return best_response_values[: street.entering_count].transpose(1, 0, 2) * is_possible, value
 
 

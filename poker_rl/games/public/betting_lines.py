@@ -198,11 +198,12 @@ def propagate_policy_values(lines, probs, row_of_hand, value_seat, values):
 
 
 @jit
-def propagate_best_response_values(entering_count, parent, seat, line_values):
+def propagate_best_response_values(lines, line_values):
     """Propagate the values [N, 2, H] of each seat's best response from the last lines to the first.
 
     A hand's value at a line is the maximum over the next lines if its seat acts, else their sum.
     """
+    entering_count, parent, _, seat, _ = lines
     has_value = np.zeros(len(parent), np.bool_)
     for line in range(len(parent) - 1, entering_count - 1, -1):
         parent_line = parent[line]

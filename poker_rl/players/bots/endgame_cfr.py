@@ -40,7 +40,7 @@ def compute_response_values(lines, terminal_arrays, policy, row_of_hand, ranges,
     values = np.zeros(reach.shape)
     other_values = values[:, 1 - policy_seat]
     fill_terminal_values(terminal_arrays, 1 - policy_seat, reach, other_values)
-    propagate_best_response_values(lines[0], lines[1], lines[3], values)
+    propagate_best_response_values(lines, values)
     return other_values[0]
 
 
