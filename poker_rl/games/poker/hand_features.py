@@ -99,9 +99,11 @@ def write_hand_comparisons(game, table, out):
 def fill_hand(game, table, seat, board_count, cards):
     """Write the board and a seat's two hole cards into `cards`; return them as a set of bits."""
     card_bits = np.int64(0)
+    for i in range(board_count):
+        cards[i] = table.deck[game.seats * game.hole + i]
+    for i in range(2):
+        cards[board_count + i] = table.deck[seat * game.hole + i]
     for i in range(board_count + 2):
-        start = game.seats * game.hole if i < board_count else seat * game.hole - board_count
-        cards[i] = table.deck[start + i]
         card_bits |= np.int64(1) << cards[i]
     return card_bits
 
