@@ -12,14 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from poker_rl.games.game import jit
-from poker_rl.games.public.betting_lines import (
-    fill_reach,
-    fill_terminal_values,
-    normalize_positive,
-    propagate_best_response_values,
-    propagate_policy_values,
-    update_regrets,
-)
+from poker_rl.games.public import betting_lines
 
 NEGATIVE_DISCOUNT = 0.5  # factor of negative regrets after each iteration
 # The average policy weighs a decision by the probability that its seat's own play reaches it. This
@@ -36,11 +29,11 @@ def compute_response_values(lines, terminal_arrays, policy, row_of_hand, ranges,
     """
     reach = np.empty((len(lines[1]), *ranges.shape))
     reach[0] = ranges
-    fill_reach(lines, policy, row_of_hand, reach)
+    betting_lines.fill_reach(lines, policy, row_of_hand, reach)
     values = np.zeros(reach.shape)
     other_values = values[:, 1 - policy_seat]
-    fill_terminal_values(terminal_arrays, 1 - policy_seat, reach, other_values)
-    propagate_best_response_values(lines[0], lines[1], lines[3], values)
+    betting_lines.fill_terminal_values(terminal_arrays, 1 - policy_seat, reach, other_values)
+    betting_lines.propagate_best_response_values(lines[0], lines[1], lines[3], values)
     return other_values[0]
 
 
@@ -79,18 +72,18 @@ def run_discounted_cfr(
     for t in range(1, iterations + 1):
         positive_discount = t**1.5 / (t**1.5 + 1)
         weights = positive_discount, NEGATIVE_DISCOUNT, float(t**2)
-        normalize_positive(entry_regrets, entry_mask, entry_policy)
+        betting_lines.normalize_positive(entry_regrets, entry_mask, entry_policy)
         for r in range(len(hands)):
             range_prob = range_share * ranges[1 - own_seat, hands[r]]
             reach[0, 1 - own_seat, hands[r]] = range_prob + any_hand_prob * entry_policy[0, r, 0]
         for seat in range(2):
-            normalize_positive(regrets, legal_mask, policy)
-            fill_reach(lines, policy, row_of_hand, reach)
+            betting_lines.normalize_positive(regrets, legal_mask, policy)
+            betting_lines.fill_reach(lines, policy, row_of_hand, reach)
             values[:] = 0
-            fill_terminal_values(terminal_arrays, seat, reach, values)
-            propagate_policy_values(lines, policy, row_of_hand, seat, values)
+            betting_lines.fill_terminal_values(terminal_arrays, seat, reach, values)
+            betting_lines.propagate_policy_values(lines, policy, row_of_hand, seat, values)
             arrays = reach, values, regrets, policy_sums
-            update_regrets(lines, hands, policy, seat, weights, *arrays)
+            betting_lines.update_regrets(lines, hands, policy, seat, weights, *arrays)
             for d in range(shape[0]):
                 for r in range(shape[1]):
                     weight = UNREACHED_WEIGHT * weights[2] * ranges[own_seat, hands[r]]
@@ -105,5 +98,5 @@ def run_discounted_cfr(
                         regret = entry_regrets[0, r, k] + entry_values[k] - mean
                         discount = positive_discount if regret > 0 else NEGATIVE_DISCOUNT
                         entry_regrets[0, r, k] = regret * discount
-    normalize_positive(policy_sums, legal_mask, policy)
+    betting_lines.normalize_positive(policy_sums, legal_mask, policy)
     return policy

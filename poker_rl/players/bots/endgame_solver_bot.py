@@ -16,8 +16,9 @@ with probability `range_share` the other seat gets a hand of its range and can't
 it gets a random hand and may opt out. Because of the mixture and the finite number of iterations,
 the solution is only approximately safe.
 
-Where any amount may be bet, only a few sizes of raises are considered. After a raise of another
-size, by either seat, the street is solved again with this raise included; see `endgame_lines`.
+Where any amount may be bet, the last street has far too many betting lines, which are sequences of
+actions. So only a few sizes of raises are considered. After a raise of another size, by either
+seat, the street is solved again with this raise included.
 """
 
 from __future__ import annotations
@@ -31,28 +32,57 @@ from poker_rl.config.input_checks import ConfigError, PositiveFloat, PositiveInt
 from poker_rl.games.game import Game
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.poker.record_dtypes import RAISE
-from poker_rl.games.public.betting_lines import pack_line_arrays, pack_terminal_arrays
+from poker_rl.games.public import betting_lines
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Boards, check_heads_up
 from poker_rl.games.tables import Tables, tables_from_records
+from poker_rl.players.bet_sizes_player import compute_raise_targets
 from poker_rl.players.bots.bot import Bot
 from poker_rl.players.bots.endgame_cfr import compute_response_values, run_discounted_cfr
-from poker_rl.players.bots.endgame_lines import EndgameLines, enumerate_endgame_lines, find_nearest
 from poker_rl.players.player import compute_checked_probs
 from poker_rl.players.player_loader import load_base_player
 from poker_rl.players.range_policy import RangePolicyQuery
 
 MAX_CACHED_BYTES = 2**28  # if the cached solutions take more, all of them are dropped
 EXPLORATION = 1e-3  # share of uniform play assumed for past actions, so that no range is empty
+MAX_SIZED_RAISES = 2  # after so many raises on the street, only the largest raise is enumerated
+
+
+@dataclass(frozen=True)
+class EndgameLines:
+    """The betting lines of a street, with choices in place of actions.
+
+    Choice k at a decision is the k-th of the actions enumerated there. `street.action` and the
+    columns of `street.legal_mask` are choices. K is the most choices at any of the D decisions.
+    """
+
+    street: betting_lines.StreetLines
+    actions: np.ndarray  # the action of each choice; 0 in unused columns, [D, K]
+    line_after_action: dict[tuple[int, int], int]  # index of the line after (line, action)
+
+    def map_to_choices(self, decisions: np.ndarray, probs: np.ndarray) -> np.ndarray:
+        """Convert policies at n of the decisions from actions to choices, [n, R, A] -> [n, R, K].
+
+        R is the number of hands. The probability of a raise that is not enumerated is added to that
+        of the nearest raise.
+        """
+        choice_probs = np.zeros((*probs.shape[:2], self.actions.shape[1]))
+        played = np.flatnonzero(probs.any((0, 1)))
+        for i, decision in enumerate(decisions):
+            actions = self.actions[decision, self.street.legal_mask[decision]]
+            for action in played[probs[i][:, played].any(0)]:
+                choice_probs[i, :, find_nearest(actions, action)] += probs[i, :, action]
+        return choice_probs
 
 
 @dataclass(frozen=True)
 class EndgameSolution:
-    """Solution of the last street for one seat, which has D decisions there."""
+    """Solution of the last street for one seat."""
 
     lines: EndgameLines
-    decisions: np.ndarray  # the seat's decisions, as indices in `lines.street.decision_lines`, [D]
-    policy: np.ndarray  # probabilities of K choices with each of R possible hands, [D, R, K]
+    # Probabilities [D, R, K] of K choices at the D decisions with each of R possible hands; they
+    # are only meant for the seat's own decisions.
+    policy: np.ndarray
     row_of_hand: np.ndarray  # index of each hand among the possible hands, 0 for others, [H]
 
 
@@ -118,8 +148,7 @@ class EndgameSolverBot(Bot):
             rows = np.flatnonzero(state_of_row.ravel() == state)
             solution, decision = self._find_decision(records[row : row + 1])
             choices = np.flatnonzero(solution.lines.street.legal_mask[decision])
-            own_decision = np.searchsorted(solution.decisions, decision)
-            policy = solution.policy[own_decision, solution.row_of_hand[hand[rows]]]
+            policy = solution.policy[decision, solution.row_of_hand[hand[rows]]]
             probs[rows[:, None], solution.lines.actions[decision, choices]] = policy[:, choices]
         return probs
 
@@ -162,8 +191,8 @@ class EndgameSolverBot(Bot):
             cached_bytes = sum(solution.policy.nbytes for solution in self._solutions.values())
             if cached_bytes > MAX_CACHED_BYTES:
                 self._solutions.clear()
-            arguments = own_seat, past_tables, actions, board_cards
-            self._solutions[key] = self._solve_last_street(*arguments)
+            solution = self._solve_last_street(own_seat, past_tables, actions, board_cards)
+            self._solutions[key] = solution
         return self._solutions[key]
 
     def _solve_last_street(
@@ -181,11 +210,11 @@ class EndgameSolverBot(Bot):
             self._game, self._sized_game, past_tables[-1:], included_actions
         )
         street = lines.street
-        terminal_arrays = pack_terminal_arrays(street, self._ranges, board_cards)
-        arrays = pack_line_arrays(street), terminal_arrays
+        terminal_arrays = betting_lines.pack_terminal_arrays(street, self._ranges, board_cards)
+        arrays = betting_lines.pack_line_arrays(street), terminal_arrays
         board = self._boards.list_boards_by_street(board_cards)[self._last_street]
         own_decisions = np.flatnonzero(street.seat[street.decision_lines] == own_seat)
-        query = self._player, street.decision_records[own_decisions], [board], lambda rows: None
+        query = self._player, street.decision_records[own_decisions], [board]
         ((own_policy,),) = self._range_query.iterate_board_policies(*query)
         own_probs = lines.map_to_choices(own_decisions, own_policy.probs)
         policy = np.zeros((len(street.legal_mask), *own_probs.shape[1:]))
@@ -197,9 +226,8 @@ class EndgameSolverBot(Bot):
         row_of_hand[possible_hands] = np.arange(len(possible_hands))
         game = *arrays, street.legal_mask, possible_hands, row_of_hand
         other_seat = ranges, own_seat, self.range_share, opt_out_values
-        probs = run_discounted_cfr(*game, *other_seat, self.iterations)
-        solution = probs[own_decisions].astype(np.float32)
-        return EndgameSolution(lines, own_decisions, solution, row_of_hand)
+        solution = run_discounted_cfr(*game, *other_seat, self.iterations).astype(np.float32)
+        return EndgameSolution(lines, solution, row_of_hand)
 
     def _compute_ranges(
         self, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
@@ -212,16 +240,70 @@ class EndgameSolverBot(Bot):
         boards = self._boards.list_boards_by_street(board_cards)
         for street in np.unique(past_tables["street"]):
             moves = np.flatnonzero(past_tables["street"] == street)
-            query = self._player, past_tables[moves], [boards[street]], lambda rows: None
-            for (policy,) in self._range_query.iterate_board_policies(*query):
-                for move, probs in zip(moves, policy.probs, strict=True):
-                    action, played = int(actions[move]), np.flatnonzero(probs.any(0))
-                    if action >= RAISE and played[-1] >= RAISE:
-                        # If the player never makes this raise, take the nearest that it makes.
-                        action = played[find_nearest(played, action)]
-                    prob_of_hand = probs[policy.row_of_hand, action]
-                    prob_of_hand += EXPLORATION * (uniform[move] - prob_of_hand)
-                    seat = past_tables["to_act"][move]
-                    reach[seat] *= prob_of_hand / (reach[seat] @ prob_of_hand)
-        ranges: np.ndarray = reach / reach.sum(1, keepdims=True)
-        return ranges
+            query = self._player, past_tables[moves], [boards[street]]
+            ((policy,),) = self._range_query.iterate_board_policies(*query)
+            for move, probs in zip(moves, policy.probs, strict=True):
+                action, played = int(actions[move]), np.flatnonzero(probs.any(0))
+                if action >= RAISE and played[-1] >= RAISE:
+                    # If the player never makes this raise, take the nearest that it makes.
+                    action = played[find_nearest(played, action)]
+                prob_of_hand = probs[policy.row_of_hand, action]
+                prob_of_hand += EXPLORATION * (uniform[move] - prob_of_hand)
+                seat = past_tables["to_act"][move]
+                reach[seat] *= prob_of_hand / (reach[seat] @ prob_of_hand)
+        return np.asarray(reach / reach.sum(1, keepdims=True))
+
+
+def enumerate_endgame_lines(
+    game: Game, sized_game: Game | None, record: np.ndarray, played_actions: np.ndarray
+) -> EndgameLines:
+    """Enumerate the betting lines of a street that has just begun at the table `record` [1].
+
+    Args:
+        sized_game: the same game with the listed sizes of raises; None: enumerate all raises.
+        played_actions: first actions of this street, whose line is enumerated in any case.
+    """
+    start, street_index = int(record["moves"][0]), int(record["street"][0])
+
+    def mask_actions(tables: Tables) -> np.ndarray:
+        mask = tables.legal_mask()
+        if sized_game is None:
+            return mask
+        records = tables.records
+        depth = int(records["moves"].max(initial=start)) - start  # equal at all tables
+        line = records["line"][:, start : start + depth]
+        targets = compute_raise_targets(sized_game, records)
+        # After `MAX_SIZED_RAISES` raises, only the largest raise is enumerated.
+        is_capped = (line >= RAISE).sum(1) >= MAX_SIZED_RAISES
+        targets[is_capped] *= targets[is_capped] == targets[is_capped].max(1, keepdims=True)
+        mask[:, RAISE:] = False
+        row, size = np.nonzero(targets)
+        mask[row, targets[row, size]] = True
+        if depth < len(played_actions):
+            is_played = (line == played_actions[:depth]).all(1)
+            mask[is_played, played_actions[depth]] = True
+        return mask
+
+    street, _ = betting_lines.enumerate_street_lines(
+        game, record.copy(), street_index, get_action_mask=mask_actions
+    )
+    pairs = zip(street.parent_line.tolist(), street.action.tolist(), strict=True)
+    line_after_action = {pair: line for line, pair in enumerate(pairs)}
+    mask = street.legal_mask
+    choice_of_action = mask.cumsum(1) - 1
+    counts = mask.sum(1)
+    actions = np.zeros((len(mask), counts.max()), np.int64)
+    decision, action = np.nonzero(mask)
+    actions[decision, choice_of_action[decision, action]] = action
+    parent_decision = np.searchsorted(street.decision_lines, street.parent_line)
+    choices = choice_of_action[parent_decision, street.action]  # arbitrary for the first line
+    is_choice = np.arange(actions.shape[1]) < counts[:, None]
+    street = replace(street, action=choices, legal_mask=is_choice)
+    return EndgameLines(street, actions, line_after_action)
+
+
+def find_nearest(actions: np.ndarray, action: int) -> int:
+    """Return the index in `actions` [n] of an action or, if it is a raise, of the nearest raise."""
+    distances = np.abs(np.log(np.maximum(actions, 1) / max(action, 1)))
+    is_alternative = (actions == action) | ((actions >= RAISE) & (action >= RAISE))
+    return int(np.where(is_alternative, distances, np.inf).argmin())
