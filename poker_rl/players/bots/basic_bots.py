@@ -19,8 +19,7 @@ class UniformBot(Bot):
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         legal_mask = self.legal_mask(records)
-        probs: np.ndarray = legal_mask / legal_mask.sum(1, keepdims=True)
-        return probs
+        return np.asarray(legal_mask / legal_mask.sum(1, keepdims=True))
 
 
 @dataclass(kw_only=True)
