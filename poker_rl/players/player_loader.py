@@ -131,13 +131,11 @@ def resolve_spec(spec: str) -> str:
 
 def resolve_distinct_specs(specs: Sequence[str]) -> list[str]:
     """Return the complete specs, see `resolve_spec`; raise ConfigError if two of them are equal."""
-    resolved: list[str] = []
-    for spec in specs:
-        name = resolve_spec(spec)
-        if name in resolved:
+    names = [resolve_spec(spec) for spec in specs]
+    for name in names:
+        if names.count(name) > 1:
             raise ConfigError(f"{name} is named twice; name each player once")
-        resolved.append(name)
-    return resolved
+    return names
 
 
 def resolve_file_and_player(spec: str) -> tuple[Path, str]:
