@@ -119,15 +119,12 @@ class LocalBestResponse:
         legal_mask = tables_from_records(self.game, record).legal_mask()[0]
         legal_raises = np.flatnonzero(legal_mask[RAISE:]) + RAISE
         if self.game.raise_size_options != [] or not len(legal_raises):
-            return [int(action) for action in legal_raises]
+            return legal_raises.tolist()
         table, min_raise, max_raise = record[0], int(legal_raises[0]), int(legal_raises[-1])
         price = int(table["price"])
         pot = price - int(table["paid"][table["to_act"]]) + int(table["paid"][:2].sum())
-        pot_raises = {
-            min(max(price + size * pot // FULL_POT, min_raise), max_raise)
-            for size in POT_RAISE_SIZES
-        }
-        return sorted({min_raise, max_raise} | pot_raises)
+        pot_raises = price + np.array(POT_RAISE_SIZES) * pot // FULL_POT
+        return sorted({min_raise, max_raise, *np.clip(pot_raises, min_raise, max_raise).tolist()})
 
 
 class ResponderPlay:
