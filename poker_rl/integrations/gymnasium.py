@@ -91,7 +91,7 @@ class GameVectorEnv(VectorEnv):
         self._fixed_seat = seat
         self._opponents = load_opponents(self.game, opponents)
         self._generator = np.random.default_rng()  # `restart` replaces it
-        self._all_rows, self.seats = np.arange(num_envs), np.zeros(num_envs, np.int64)
+        self._all_rows, self.seats = np.arange(num_envs), np.full(num_envs, seat or 0)
         self.tables = Tables(self.game, num_envs, 0)
 
     def reset(
@@ -145,8 +145,6 @@ class GameVectorEnv(VectorEnv):
             self.tables.deal(rows)
             if self._fixed_seat is None:
                 self.seats[rows] = self._generator.integers(self.tables.count_seats(rows))
-            else:
-                self.seats[rows] = self._fixed_seat
             self._play_opponents(rows)
             rows = rows[self.tables.records["over"][rows] == 1]
             if not len(rows):
