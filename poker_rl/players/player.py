@@ -133,11 +133,12 @@ def player_from_dict(state: dict[str, Any], game: Game, device: Any) -> Any:
 class NonFiniteProbsError(ConfigError):
     """Error raised if a player's probabilities are not finite, as after training diverged."""
 
-    def __init__(self, player_name: str = "a player") -> None:
-        problem = (
-            "probabilities that are not numbers: the weights of a network may be far too large"
+    def __init__(self, player: Player | None = None) -> None:
+        player_name = "a player" if player is None else f"the player {get_class_path(player)}"
+        problem = "probabilities that are not numbers"
+        super().__init__(
+            f"{player_name} gives {problem}: the weights of a network may be far too large"
         )
-        super().__init__(f"{player_name} gives {problem}")
 
 
 def compute_checked_probs(
@@ -164,7 +165,7 @@ def compute_checked_probs(
     if row < 0:
         return probs
     if not np.isfinite(probs[row]).all():
-        raise NonFiniteProbsError(player_name)
+        raise NonFiniteProbsError(player)
     problem = f"probabilities with the sum {probs[row].sum():.4g}, not 1"
     for action, prob in enumerate(probs[row]):
         if prob < -PROB_TOLERANCE or (prob and not legal_mask[row, action]):

@@ -28,12 +28,7 @@ from poker_rl.nets.net_interface import SEPARABLE_FEATURES
 from poker_rl.nets.precision import use_full_precision
 from poker_rl.nets.replicas import view_replicas
 from poker_rl.players.network_player import NetworkPlayer, get_network_index
-from poker_rl.players.player import (
-    NonFiniteProbsError,
-    Player,
-    compute_checked_probs,
-    get_class_path,
-)
+from poker_rl.players.player import NonFiniteProbsError, Player, compute_checked_probs
 
 # Fewest pairs of a state and a hand in a query of a network; only the last query may have fewer.
 MIN_ROWS_PER_QUERY = 2**19
@@ -238,7 +233,7 @@ def start_network_query(
     def get_probs() -> np.ndarray:
         host_probs = wait_for_probs()
         if not np.isfinite(host_probs.sum()):
-            raise NonFiniteProbsError(f"the player {get_class_path(player)}")
+            raise NonFiniteProbsError(player)
         return host_probs
 
     return get_probs
