@@ -29,14 +29,13 @@ from poker_rl.evaluation.best_response.responder_states import (
     PlayerDecision,
     PublicState,
     ResponderView,
-    compute_win_margins,
-    samples_boards,
     sum_state_values,
 )
 from poker_rl.games.game import Game
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, FULL_POT, RAISE
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Board, Boards, check_heads_up
+from poker_rl.games.public.win_margins import compute_win_margins, samples_boards
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.players.player import Player, sample_from_probs
 from poker_rl.players.range_policy import RangePolicyQuery

@@ -16,9 +16,13 @@ with probability `range_share` the other seat gets a hand of its range and can't
 it gets a random hand and may opt out. Because of the mixture and the finite number of iterations,
 the solution is only approximately safe.
 
-Where any amount may be bet, the last street has far too many betting lines, which are sequences of
-actions. So only a few sizes of raises are considered. After a raise of another size, by either
-seat, the street is solved again with this raise included.
+Where any amount may be bet, only a few sizes of raises are considered. After a raise of another
+size, by either seat, the street is solved again with this raise included; see `endgame_lines`.
+
+Before the last street, one kind of decision is solved too: to call or to fold if the other seat
+has moved all-in. Such an all-in is rare in training, so the trained player's answer is often bad.
+Here the other seat has, before its all-in, a hand of its range with probability `range_share`, and
+otherwise a random hand. The module `all_in_solver` explains the solved game.
 """
 
 from __future__ import annotations
@@ -31,48 +35,24 @@ import numpy as np
 from poker_rl.config.input_checks import ConfigError, PositiveFloat, PositiveInt, Probability
 from poker_rl.games.game import Game
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker
-from poker_rl.games.poker.record_dtypes import RAISE
+from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.public import betting_lines
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Boards, check_heads_up
+from poker_rl.games.public.win_margins import compute_win_margins
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.players.bet_sizes_player import compute_raise_targets
+from poker_rl.players.bots.all_in_solver import AllInStakes, solve_all_in
 from poker_rl.players.bots.bot import Bot
 from poker_rl.players.bots.endgame_cfr import compute_response_values, run_discounted_cfr
+from poker_rl.players.bots.endgame_lines import EndgameLines, enumerate_endgame_lines, find_nearest
 from poker_rl.players.player import compute_checked_probs
 from poker_rl.players.player_loader import load_base_player
 from poker_rl.players.range_policy import RangePolicyQuery
 
 MAX_CACHED_BYTES = 2**28  # if the cached solutions take more, all of them are dropped
+MAX_CACHED_ALL_INS = 2**13  # 10 kB each; if there are more, all of them are dropped
+MAX_CACHED_BOARDS = 16  # boards whose win margins are kept, 7 MB each
 EXPLORATION = 1e-3  # share of uniform play assumed for past actions, so that no range is empty
-MAX_SIZED_RAISES = 2  # after so many raises on the street, only the largest raise is enumerated
-
-
-@dataclass(frozen=True)
-class EndgameLines:
-    """The betting lines of a street, with choices in place of actions.
-
-    Choice k at a decision is the k-th of the actions enumerated there. `street.action` and the
-    columns of `street.legal_mask` are choices. K is the most choices at any of the D decisions.
-    """
-
-    street: betting_lines.StreetLines
-    actions: np.ndarray  # the action of each choice; arbitrary in unused columns, [D, K]
-    line_after_action: dict[tuple[int, int], int]  # index of the line after (line, action)
-
-    def map_to_choices(self, decisions: np.ndarray, probs: np.ndarray) -> np.ndarray:
-        """Convert policies at n of the decisions from actions to choices, [n, R, A] -> [D, R, K].
-
-        R is the number of hands. The probability of a raise that is not enumerated is added to that
-        of the nearest raise. At the other decisions, the result is 0.
-        """
-        choice_probs = np.zeros((len(self.actions), probs.shape[1], self.actions.shape[1]))
-        played = np.flatnonzero(probs.any((0, 1)))
-        for decision, own_probs in zip(decisions, probs, strict=True):
-            actions = self.actions[decision, self.street.legal_mask[decision]]
-            for action in played[own_probs[:, played].any(0)]:
-                choice_probs[decision, :, find_nearest(actions, action)] += own_probs[:, action]
-        return choice_probs
 
 
 @dataclass(frozen=True)
@@ -114,26 +94,40 @@ class EndgameSolverBot(Bot):
         self._range_query = RangePolicyQuery(game, self._ranges, self._boards)
         self._last_street = len(poker_game.board_cards) - 1
         self._solutions: dict[bytes, EndgameSolution] = {}
+        self._call_probs: dict[bytes, np.ndarray] = {}
+        self._win_margins: dict[bytes, np.ndarray] = {}
 
     @property
     def is_suit_invariant(self) -> bool:
         return self._player.is_suit_invariant
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        is_endgame = records["street"] == self._last_street
+        is_solved = records["street"] == self._last_street
+        is_solved |= self._mask_all_in_calls(records)
         probs = np.empty((len(records), self._game.action_count))
-        if is_endgame.any():
-            probs[is_endgame] = self._compute_endgame_probs(records[is_endgame])
-        if not is_endgame.all():
-            earlier = records[~is_endgame]
-            probs[~is_endgame] = compute_checked_probs(self._game, self._player, earlier)
+        if is_solved.any():
+            probs[is_solved] = self._compute_solved_probs(records[is_solved])
+        if not is_solved.all():
+            others = records[~is_solved]
+            probs[~is_solved] = compute_checked_probs(self._game, self._player, others)
         return probs
 
-    def _compute_endgame_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the solutions' action probabilities at B tables on the last street, [B, A]."""
+    def _mask_all_in_calls(self, records: np.ndarray) -> np.ndarray:
+        """Return a mask [B] of the tables where each choice, a fold or a call, ends the betting."""
+        tables = tables_from_records(self._game, records.copy())
+        legal_mask = tables.legal_mask()
+        rows = np.flatnonzero(legal_mask[:, FOLD] & ~legal_mask[:, RAISE:].any(1))
+        tables.step(np.full(len(rows), CALL), rows)
+        is_over = tables.records["over"] == 1
+        return np.asarray(is_over & np.isin(np.arange(len(records)), rows))
+
+    def _compute_solved_probs(self, records: np.ndarray) -> np.ndarray:
+        """Return the solutions' action probabilities at B tables, [B, A]."""
         game = self._poker_game
         board_start = game.seats * game.hole_cards
-        public_cards = records["deck"][:, board_start : game.cards_dealt]
+        public_cards = records["deck"][:, board_start : game.cards_dealt].astype(np.int64)
+        shown_count = np.cumsum(game.board_cards)[records["street"]]
+        public_cards[np.arange(public_cards.shape[1]) >= shown_count[:, None]] = -1
         is_played = np.arange(records["line"].shape[1]) < records["moves"][:, None]
         line = records["line"] * is_played  # clears cells with actions of an earlier hand
         public_states = np.hstack([line, records["moves"][:, None], public_cards])
@@ -146,30 +140,41 @@ class EndgameSolverBot(Bot):
         probs = np.zeros((len(records), self._game.action_count))
         for state, row in enumerate(first_row):
             rows = np.flatnonzero(state_of_row.ravel() == state)
-            solution, decision = self._find_decision(records[row : row + 1])
-            choices = np.flatnonzero(solution.lines.street.legal_mask[decision])
-            policy = solution.policy[decision, solution.row_of_hand[hand[rows]]]
-            probs[rows[:, None], solution.lines.actions[decision, choices]] = policy[:, choices]
+            past_tables = self._replay(records[row : row + 1])
+            board_cards = public_cards[row, : shown_count[row]]
+            if records["street"][row] == self._last_street:
+                solution, decision = self._find_decision(past_tables, board_cards)
+                choices = np.flatnonzero(solution.lines.street.legal_mask[decision])
+                policy = solution.policy[decision, solution.row_of_hand[hand[rows]]]
+                probs[rows[:, None], solution.lines.actions[decision, choices]] = policy[:, choices]
+            else:
+                call_probs = self._get_call_probs(past_tables, board_cards)[hand[rows]]
+                probs[rows, CALL], probs[rows, FOLD] = call_probs, 1 - call_probs
         return probs
 
-    def _find_decision(self, record: np.ndarray) -> tuple[EndgameSolution, int]:
-        """Return a solution with the decision at the table `record` [1], and the decision's index.
-
-        The solution is for the seat to act; the index is in `solution.lines.street.decision_lines`.
-        """
+    def _replay(self, record: np.ndarray) -> np.ndarray:
+        """Return a table `record` [1] before each of its M actions and after the last, [M + 1]."""
         moves = int(record["moves"][0])
         tables = Tables(self._game, moves + 1, 0)
         tables.deal(decks=np.repeat(record["deck"], moves + 1, axis=0))
         tables.replay(np.repeat(record["line"], moves + 1, axis=0), np.arange(moves + 1))
-        start_move = int(np.argmax(tables.records["street"] == self._last_street))
-        game, actions = self._poker_game, record["line"][0, :moves].astype(np.int64)
-        board_cards = record["deck"][0, game.seats * game.hole_cards : game.cards_dealt]
-        own_seat = int(record["to_act"][0])
+        return tables.records
+
+    def _find_decision(
+        self, past_tables: np.ndarray, board_cards: np.ndarray
+    ) -> tuple[EndgameSolution, int]:
+        """Return a solution with the decision at the last of the tables, and the decision's index.
+
+        The solution is for the seat to act; the index is in `solution.lines.street.decision_lines`.
+        `past_tables` is the result of `_replay`.
+        """
+        start_move = int(np.argmax(past_tables["street"] == self._last_street))
+        moves, own_seat = len(past_tables) - 1, int(past_tables["to_act"][-1])
+        actions = past_tables["line"][-1, :moves].astype(np.int64)
         included_moves = start_move
         while True:
-            past_tables = tables.records[: start_move + 1]
             solution = self._get_solution(
-                own_seat, past_tables, actions[:included_moves], board_cards.astype(np.int64)
+                own_seat, past_tables[: start_move + 1], actions[:included_moves], board_cards
             )
             line = 0
             for move in range(start_move, moves):
@@ -227,6 +232,63 @@ class EndgameSolverBot(Bot):
         solution = run_discounted_cfr(game, other_seat, self.iterations).astype(np.float32)
         return EndgameSolution(lines, solution, row_of_hand)
 
+    def _get_call_probs(self, past_tables: np.ndarray, board_cards: np.ndarray) -> np.ndarray:
+        """Return the probability of calling an all-in with each of H hands, [H], from the cache.
+
+        `past_tables` is the result of `_replay`; `board_cards` are those dealt so far.
+        """
+        moves = len(past_tables) - 1
+        key = past_tables["line"][-1, :moves].tobytes() + board_cards.tobytes()
+        if key not in self._call_probs:
+            if len(self._call_probs) >= MAX_CACHED_ALL_INS:
+                self._call_probs.clear()
+            self._call_probs[key] = self._solve_all_in(past_tables, board_cards)
+        return self._call_probs[key]
+
+    def _solve_all_in(self, past_tables: np.ndarray, board_cards: np.ndarray) -> np.ndarray:
+        """Return the probability of calling the all-in at the last of `past_tables`, [H]."""
+        before, now = past_tables[-2], past_tables[-1]
+        own_seat, other_seat = int(now["to_act"]), int(before["to_act"])
+        actions = now["line"][: len(past_tables) - 2].astype(np.int64)
+        ranges = self._compute_ranges(past_tables[:-2], actions, board_cards)
+        board = self._boards.list_boards_by_street(board_cards)[now["street"]]
+        hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))
+        ranges = ranges[:, hands].astype(np.float32)
+        after_call = tables_from_records(self._game, past_tables[-1:].copy())
+        after_call.step(np.array([CALL]))
+        stakes = AllInStakes(
+            called=float(after_call.records["paid"][0, :2].min()),
+            folded=float(now["paid"][own_seat]),
+            checked=float(before["paid"][:2].max()),
+            other_folded=float(before["paid"][other_seat]),
+        )
+        other_range = self.range_share * ranges[other_seat]
+        other_range += (1 - self.range_share) / len(hands)
+        is_disjoint = self._ranges.mask_disjoint_hands(hands)[:, hands].astype(np.float32)
+        win_margins = self._get_win_margins(board_cards, hands)
+        own_range = ranges[own_seat]
+        call_probs = solve_all_in(
+            win_margins, is_disjoint, own_range, other_range, stakes, self.iterations
+        )
+        # Win margins from a sample of boards differ a little between equivalent hands.
+        representatives, representative_of_hand = self._boards.find_hand_representatives(board)
+        group = representative_of_hand[hands]
+        sums = np.bincount(group, call_probs, len(representatives))
+        means = sums / np.bincount(group, minlength=len(representatives))
+        return np.where(representative_of_hand >= 0, means[representative_of_hand], 0.0)
+
+    def _get_win_margins(self, board_cards: np.ndarray, hands: np.ndarray) -> np.ndarray:
+        """Return the win margin of each of R hands against each of them, [R, R], from the cache."""
+        key = board_cards.tobytes()
+        if key not in self._win_margins:
+            if len(self._win_margins) >= MAX_CACHED_BOARDS:
+                self._win_margins.clear()
+            generator = np.random.Generator(np.random.PCG64(0))
+            arguments = self._poker_game, self._ranges, hands, board_cards, generator
+            margins = compute_win_margins(*arguments)[:, hands]
+            self._win_margins[key] = margins.astype(np.float32)
+        return self._win_margins[key]
+
     def _compute_ranges(
         self, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
     ) -> np.ndarray:
@@ -250,55 +312,3 @@ class EndgameSolverBot(Bot):
                 seat = past_tables["to_act"][move]
                 reach[seat] *= prob_of_hand / (reach[seat] @ prob_of_hand)
         return np.asarray(reach / reach.sum(1, keepdims=True))
-
-
-def enumerate_endgame_lines(
-    game: Game, sized_game: Game | None, record: np.ndarray, played_actions: np.ndarray
-) -> EndgameLines:
-    """Enumerate the betting lines of a street that has just begun at the table `record` [1].
-
-    Args:
-        sized_game: the same game with the listed sizes of raises; None: enumerate all raises.
-        played_actions: first actions of this street, whose line is enumerated in any case.
-    """
-    start, street_index = int(record["moves"][0]), int(record["street"][0])
-
-    def mask_actions(tables: Tables) -> np.ndarray:
-        mask = tables.legal_mask()
-        if sized_game is None:
-            return mask
-        records = tables.records
-        depth = int(records["moves"].max(initial=start)) - start  # equal at all tables
-        line = records["line"][:, start : start + depth]
-        targets = compute_raise_targets(sized_game, records)
-        # After `MAX_SIZED_RAISES` raises, only the largest raise is enumerated.
-        is_capped = (line >= RAISE).sum(1) >= MAX_SIZED_RAISES
-        targets[is_capped] *= targets[is_capped] == targets[is_capped].max(1, keepdims=True)
-        mask[:, RAISE:] = False
-        row, size = np.nonzero(targets)
-        mask[row, targets[row, size]] = True
-        if depth < len(played_actions):
-            is_played = (line == played_actions[:depth]).all(1)
-            mask[is_played, played_actions[depth]] = True
-        return mask
-
-    street, _ = betting_lines.enumerate_street_lines(
-        game, record.copy(), street_index, get_action_mask=mask_actions
-    )
-    pairs = zip(street.parent_line.tolist(), street.action.tolist(), strict=True)
-    line_after_action = {pair: line for line, pair in enumerate(pairs)}
-    mask = street.legal_mask
-    choice_of_action, counts = mask.cumsum(1) - 1, mask.sum(1)
-    actions = np.argsort(~mask, axis=1, kind="stable")[:, : counts.max()]
-    parent_decision = np.searchsorted(street.decision_lines, street.parent_line)
-    choices = choice_of_action[parent_decision, street.action]  # arbitrary for the first line
-    is_choice = np.arange(actions.shape[1]) < counts[:, None]
-    street = replace(street, action=choices, legal_mask=is_choice)
-    return EndgameLines(street, actions, line_after_action)
-
-
-def find_nearest(actions: np.ndarray, action: int) -> int:
-    """Return the index in `actions` [n] of an action or, if it is a raise, of the nearest raise."""
-    distances = np.abs(np.log(np.maximum(actions, 1) / max(action, 1)))
-    is_alternative = (actions == action) | ((actions >= RAISE) & (action >= RAISE))
-    return int(np.where(is_alternative, distances, np.inf).argmin())
