@@ -13,7 +13,8 @@ from poker_rl.evaluation.exact.public_tree_evaluator import evaluate_on_public_t
 from poker_rl.games.poker.record_dtypes import CALL, FOLD
 from poker_rl.players import load_player, sample_from_probs
 from poker_rl.players.bots import endgame_solver_bot
-from poker_rl.players.bots.endgame_solver_bot import EndgameSolverBot, enumerate_endgame_lines
+from poker_rl.players.bots.endgame_lines import enumerate_endgame_lines
+from poker_rl.players.bots.endgame_solver_bot import EndgameSolverBot
 
 DEEP, SIZES = replace(game("nolimit_leduc"), stacks=40), [0.5, 1.0, "all_in"]
 
@@ -47,6 +48,14 @@ def test_two_sizes_of_raises_and_those_that_are_made_are_enough():
     before = exploitability(definition, load_player("call", definition))
     player = solver(definition, "call", bet_sizes=[1.0, "all_in"])
     assert exploitability(definition, player) < 0.51 * before
+
+
+def test_calls_of_all_ins_before_the_last_street_are_solved_too():
+    """With the last street alone, 0.84 of the exploitability of `uniform` would be left."""
+    definition = game("nolimit_leduc")
+    before = exploitability(definition, load_player("uniform", definition))
+    player = solver(definition, "uniform", bet_sizes=[1.0, "all_in"])
+    assert exploitability(definition, player) < 0.4 * before
 
 
 def play_line(deck, *actions):
@@ -120,6 +129,7 @@ def test_a_batch_gets_the_same_as_each_table_alone(name):
         np.testing.assert_allclose(probs, alone, atol=1e-6)
         np.testing.assert_allclose(probs.sum(1), 1, atol=1e-6)
         before = records["street"] < last_street
+        before &= records["paid"].max(1) < np.max(definition.stacks or np.inf)  # no all-in
         assert (probs[before] == policy.action_probs(records[before])).all()
         earlier += before.sum()
     assert earlier
