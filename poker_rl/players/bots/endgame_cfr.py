@@ -38,16 +38,27 @@ def compute_response_values(lines, terminal_arrays, policy, row_of_hand, ranges,
 
 
 @jit
-def run_discounted_cfr(game, other_seat, iterations):
+def run_discounted_cfr(
+    lines,
+    terminal_arrays,
+    legal_mask,
+    hands,
+    row_of_hand,
+    ranges,
+    own_seat,
+    range_share,
+    opt_out_values,
+    iterations,
+):
     """Return the average policy at the D decisions of the street with each of R hands, [D, R, A].
 
-    `game` and `other_seat` are the tuples that are unpacked below. Of all H hands, `hands` [R] are
-    the indices of those that share no card with the board; `ranges` [2, H], the range of each seat,
-    is 0 for the others. `opt_out_values` [H] is the result of `compute_response_values`. See
-    `EndgameSolverBot` for the settings, and `betting_lines` for the other arrays.
+    Args:
+        hands: indices of the R hands that share no card with the board, among all H hands.
+        ranges: the range of each seat, [2, H]; 0 for hands that share a card with the board.
+        opt_out_values: the other seat's value of opting out with each hand, as returned by
+            `compute_response_values`, [H].
+        See `EndgameSolverBot` for the settings, and `betting_lines` for the other arguments.
     """
-    lines, terminal_arrays, legal_mask, hands, row_of_hand = game
-    ranges, own_seat, range_share, opt_out_values = other_seat
     shape = legal_mask.shape[0], len(hands), legal_mask.shape[1]
     regrets, policy_sums, policy = np.zeros(shape), np.zeros(shape), np.empty(shape)
     # Re-solving gadget: with each hand, the other seat chooses to play the street (action 0) or to

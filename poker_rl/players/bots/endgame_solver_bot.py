@@ -229,7 +229,7 @@ class EndgameSolverBot(Bot):
         row_of_hand[possible_hands] = np.arange(len(possible_hands))
         game = *arrays, street.legal_mask, possible_hands, row_of_hand
         other_seat = ranges, own_seat, self.range_share, opt_out_values
-        solution = run_discounted_cfr(game, other_seat, self.iterations).astype(np.float32)
+        solution = run_discounted_cfr(*game, *other_seat, self.iterations).astype(np.float32)
         return EndgameSolution(lines, solution, row_of_hand)
 
     def _get_call_probs(self, past_tables: np.ndarray, board_cards: np.ndarray) -> np.ndarray:

@@ -90,10 +90,12 @@ class PotOddsBot(HoldemBot):
         definitions = tables.gather_definitions()
         sort_suits(definitions, tables.records)
         equity, infoset_key = np.empty(len(records)), np.empty(self._game.infoset_key_size, "u1")
-        known_cards = self.get_cards_and_board_count(tables.records)
-        shares, seed = np.array(self.share_after_raises), np.uint64(self.seed)
-        settings = self._percentiles, shares, self.any_hand_prob, self.samples, seed
-        fill_equities(definitions, tables.records, known_cards, infoset_key, settings, equity)
+        cards_and_board_count = self.get_cards_and_board_count(tables.records)
+        fill_equities(
+            *(definitions, tables.records, *cards_and_board_count, infoset_key),
+            *(self._percentiles, np.array(self.share_after_raises), self.any_hand_prob),
+            *(self.samples, np.uint64(self.seed), equity),
+        )
         own_paid, stack, paid = self._get_paid_and_stacks(records, definitions)
         price = np.minimum(records["price"], stack)
         chips_to_call = price - own_paid
@@ -131,21 +133,31 @@ class PotOddsBot(HoldemBot):
 
 
 @jit
-def fill_equities(definitions, tables, known_cards, infoset_key, settings, equity):
-    """Write the equity of each seat to act into `equity` [B].
+def fill_equities(
+    definitions,
+    tables,
+    known_cards,
+    board_counts,
+    infoset_key,
+    percentiles,
+    share_after_raises,
+    any_hand_prob,
+    samples,
+    seed,
+    equity,
+):
+    """Write the equity of each seat to act into `equity` [B]; see `PotOddsBot` for the settings.
 
-    `known_cards` is the result of `get_cards_and_board_count`; its cards and `infoset_key` are
-    overwritten. `settings` are the percentiles of Chen's points and fields of `PotOddsBot`.
+    `known_cards` and `board_counts` come from `get_cards_and_board_count`, `percentiles` from
+    `compute_chen_percentiles`. `known_cards` and `infoset_key` are overwritten.
     """
-    percentiles, share_after_raises, any_hand_prob, samples, seed = settings
     ranges = np.empty((MAX_SEATS, MAX_DECK_SIZE * (MAX_DECK_SIZE - 1) // 2), np.int64)
     range_sizes = np.empty(MAX_SEATS, np.int64)
     raise_counts = np.empty((MAX_SEATS, 2), np.int64)
     hands = np.empty((MAX_SEATS, MAX_HOLE_CARDS), np.int64)
     last = len(share_after_raises) - 1
     for i in range(len(tables)):
-        game, table = definitions[i], tables[i]
-        cards, board_count = known_cards[0][i], known_cards[1][i]
+        game, table, cards, board_count = definitions[i], tables[i], known_cards[i], board_counts[i]
         infoset(game, table, table.to_act, infoset_key)
         table.key, table.draws = hash_bytes(infoset_key, seed), np.uint64(0)
         hands[0, 0], hands[0, 1] = cards[0], cards[1]
