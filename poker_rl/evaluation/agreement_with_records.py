@@ -39,10 +39,7 @@ def to_full_game_player(game: Game, player: Player) -> Player:
 def compute_action_type_probs(game: Game, player: Player, records: np.ndarray) -> np.ndarray:
     """Return the probabilities of fold, check or call, and bet or raise at tables [B], [B, 3]."""
     is_of_type = np.eye(game.action_types.max() + 1)[game.action_types]  # [A, types]
-    blocks = [
-        records[start : start + MAX_TABLES_PER_QUERY]
-        for start in range(0, len(records), MAX_TABLES_PER_QUERY)
-    ]
+    blocks = np.split(records, range(MAX_TABLES_PER_QUERY, len(records), MAX_TABLES_PER_QUERY))
     probs = [compute_checked_probs(game, player, block) @ is_of_type for block in blocks]
     return np.concatenate(probs)
 

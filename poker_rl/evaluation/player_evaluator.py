@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
 from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -118,11 +119,9 @@ class PlayerEvaluator:
         `earlier_self` adds a match of each player with one instance against its own version in
         `halfway_snapshot`, the newest snapshot from the first half of the training so far.
         """
-        results = [
-            result
-            for name, player in players.items()
-            for result in self.evaluate_player(name, player, exact)
-        ]
+        results = []
+        for name, player in players.items():
+            results += self.evaluate_player(name, player, exact)
         if self.earlier_self and self.tree is None and halfway_snapshot is not None:
             opponent_name = get_earlier_self_name(halfway_snapshot)
             for name, player in players.items():
@@ -136,31 +135,27 @@ class PlayerEvaluator:
         """Return all results of a player; with several instances, their means and percentiles."""
         if self.tree is None:
             results_by_instance = [
-                (self._evaluate_on_public_tree(name, instance) if exact else [])
-                + [
-                    self._play_match(instance, opponent, opponent_name, player_name=name)
-                    for opponent_name, opponent in self._opponents.items()
-                ]
-                for instance in map(player.select_instance, range(player.instance_count))
+                self._evaluate_by_matches(name, player.select_instance(k), exact)
+                for k in range(player.instance_count)
             ]
         else:
             policies = self.compute_player_policies(self.tree, player)
             if self._other_seats_player is not None:
                 others = self.compute_player_policies(self.tree, self._other_seats_player)
                 policies = np.where((self.tree.infoset_seat == 0)[:, None], policies, others)
-            results_by_instance = [
-                self.evaluate_exactly(name, self.tree, policy) for policy in policies
-            ]
-        return [
-            summary
-            for results in zip(*results_by_instance, strict=True)
-            for summary in self._summarize_instances(results)
-        ]
+            results_by_instance = [self.evaluate_exactly(name, self.tree, p) for p in policies]
+        results_by_measure = zip(*results_by_instance, strict=True)
+        return list(chain.from_iterable(map(self._summarize_instances, results_by_measure)))
 
-    def _evaluate_on_public_tree(self, name: str, player: Player) -> list[Result]:
-        from poker_rl.evaluation.exact.public_tree_evaluator import evaluate_on_public_tree
+    def _evaluate_by_matches(self, name: str, player: Player, exact: bool) -> list[Result]:
+        results = []
+        if exact:
+            from poker_rl.evaluation.exact.public_tree_evaluator import evaluate_on_public_tree
 
-        return self._list_exact_results(name, *evaluate_on_public_tree(self._game, player))
+            results = self._list_exact_results(name, *evaluate_on_public_tree(self._game, player))
+        for opponent_name, opponent in self._opponents.items():
+            results.append(self._play_match(player, opponent, opponent_name, player_name=name))
+        return results
 
     def compute_player_policies(self, tree: GameTree, player: Player) -> np.ndarray:
         """Return the policies of a player's K instances on a game tree, [K, I, A]."""

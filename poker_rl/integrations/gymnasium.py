@@ -18,12 +18,7 @@ from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.integrations import to_game
-from poker_rl.players.player import (
-    Player,
-    compute_checked_probs,
-    find_first_occurrences,
-    sample_from_probs,
-)
+from poker_rl.players.player import Player, sample_player_actions
 from poker_rl.players.player_loader import load_player
 
 MAX_HANDS = 1000  # more hands in a row without a decision of the learner are an error
@@ -95,9 +90,8 @@ class GameVectorEnv(VectorEnv):
             raise ConfigError(f"seat: {seat}; allowed: 0 to {max_seat}, or None for a random seat")
         self._fixed_seat = seat
         self._opponents = load_opponents(self.game, opponents)
-        self._first_occurrences = find_first_occurrences(self._opponents)
-        self._generator: np.random.Generator | None = None
-        self._all_rows, self.seats = np.arange(num_envs), np.zeros(num_envs, np.int64)
+        self._generator = np.random.default_rng()  # `restart` replaces it
+        self._all_rows, self.seats = np.arange(num_envs), np.full(num_envs, seat or 0)
         self.tables = Tables(self.game, num_envs, 0)
 
     def reset(
@@ -147,13 +141,10 @@ class GameVectorEnv(VectorEnv):
 
     def deal_hands(self, rows: np.ndarray) -> None:
         """Deal new hands at the tables `rows`, and play them until the learner's first decision."""
-        assert self._generator is not None
         for _ in range(MAX_HANDS):
             self.tables.deal(rows)
             if self._fixed_seat is None:
                 self.seats[rows] = self._generator.integers(self.tables.count_seats(rows))
-            else:
-                self.seats[rows] = self._fixed_seat
             self._play_opponents(rows)
             rows = rows[self.tables.records["over"][rows] == 1]
             if not len(rows):
@@ -191,7 +182,6 @@ class GameVectorEnv(VectorEnv):
 
     def _play_opponents(self, rows: np.ndarray) -> None:
         """Let opponents act at the tables `rows` until the learner's turn or the hand's end."""
-        assert self._generator is not None
         records = self.tables.records
         while True:
             is_learners = records["to_act"][rows] == self.seats[rows]
@@ -199,14 +189,8 @@ class GameVectorEnv(VectorEnv):
             if not len(rows):
                 return
             distance = (records["to_act"][rows] - self.seats[rows]) % self.tables.count_seats(rows)
-            acting_opponent = self._first_occurrences[distance - 1]
-            actions = np.empty(len(rows), np.int64)
-            for i in np.unique(acting_opponent):
-                is_acting = acting_opponent == i
-                acting_records = records.take(rows[is_acting])
-                probs = compute_checked_probs(self.game, self._opponents[i], acting_records)
-                actions[is_acting] = sample_from_probs(probs, self._generator.random(len(probs)))
-            self.tables.step(actions, rows)
+            acting_opponents = self._opponents, distance - 1, [self._generator] * self.game.seats
+            self.tables.step(sample_player_actions(self.tables, rows, *acting_opponents), rows)
 
 
 class GameEnv(Env):

@@ -30,6 +30,7 @@ from poker_rl.nets.precision import use_full_precision
 from poker_rl.nets.replicas import clone_replicas, forward_by_replica
 from poker_rl.nets.sparse_layers import LegalActions, list_legal_actions_if_few
 from poker_rl.players.player import get_class_path
+from poker_rl.storage.checkpoint import copy_to_cpu
 
 NetworkSharing = Literal["shared", "per_seat", "per_agent", "per_betting_node"]
 
@@ -56,8 +57,7 @@ def get_network_index(
         return np.zeros(len(records), np.int64)
     if network_sharing == "per_betting_node":
         tree = get_tree(game)
-        betting_nodes: np.ndarray = tree.betting_node[tree.lookup_infosets(records)]
-        return betting_nodes
+        return np.asarray(tree.betting_node[tree.lookup_infosets(records)])
     if network_sharing == "per_agent" and agent_of_seat_to_act is not None:
         return agent_of_seat_to_act.astype(np.int64)
     return np.asarray(records["to_act"].astype(np.int64))
@@ -175,17 +175,19 @@ class NetworkPlayer:
         """Return the class, the settings, the weights and the critic; tensors are on the CPU."""
         critic = None
         if self.critic is not None:
+            module = self.critic.module
+            weights = None if module is None else copy_to_cpu(module.state_dict())
             critic = {
                 "per_action": self.critic.per_action,
                 "chips_per_unit": self.critic.chips_per_unit,
-                "weights": copy_weights_to_cpu(self.critic.module),
+                "weights": weights,
             }
         return {
             "_target_": get_class_path(self),
             "net": net_config_to_dict(self.net_config),
             "network_sharing": self.network_sharing,
             "instances": self.instance_count,
-            "weights": copy_weights_to_cpu(self.module),
+            "weights": copy_to_cpu(self.module.state_dict()),
             "critic": critic,
         }
 
@@ -215,13 +217,6 @@ class NetworkPlayer:
                 value_network = load_network(get_value_net_config(net_config), outputs, weights)
             critic = Critic(value_network, per_action, critic_state["chips_per_unit"])
         return cls(game, net_config, module, state["network_sharing"], state["instances"], critic)
-
-
-def copy_weights_to_cpu(module: nn.Module | None) -> dict[str, torch.Tensor] | None:
-    """Return copies of a module's weights by name, on the CPU; None if `module` is None."""
-    if module is None:
-        return None
-    return {name: weight.detach().cpu().clone() for name, weight in module.state_dict().items()}
 
 
 class GreedyNetworkPlayer(NetworkPlayer):

@@ -17,7 +17,7 @@ import torch
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.target_classes import load_class
 from poker_rl.games.game import Game, jit
-from poker_rl.games.tables import tables_from_records
+from poker_rl.games.tables import Tables, tables_from_records
 
 PROB_TOLERANCE = 1e-4  # larger than the rounding error of a sum of 32-bit probabilities
 
@@ -117,8 +117,7 @@ class GreedyWrapper(PlayerWrapper):
         probs_of_type = probs @ np.eye(self._action_type.max() + 1)[self._action_type]  # [B, types]
         is_best_type = self._action_type == probs_of_type.argmax(1)[:, None]
         best_action = np.where(is_best_type, probs, -1).argmax(1)
-        is_best_action: np.ndarray = best_action[:, None] == np.arange(probs.shape[1])
-        return is_best_action.astype(np.float64)
+        return np.asarray(best_action[:, None] == np.arange(probs.shape[1]), np.float64)
 
 
 def get_class_path(player: Player) -> str:
@@ -134,11 +133,12 @@ def player_from_dict(state: dict[str, Any], game: Game, device: Any) -> Any:
 class NonFiniteProbsError(ConfigError):
     """Error raised if a player's probabilities are not finite, as after training diverged."""
 
-    def __init__(self, player_name: str = "a player") -> None:
-        problem = (
-            "probabilities that are not numbers: the weights of a network may be far too large"
+    def __init__(self, player: Player | None = None) -> None:
+        player_name = "a player" if player is None else f"the player {get_class_path(player)}"
+        problem = "probabilities that are not numbers"
+        super().__init__(
+            f"{player_name} gives {problem}: the weights of a network may be far too large"
         )
-        super().__init__(f"{player_name} gives {problem}")
 
 
 def compute_checked_probs(
@@ -165,7 +165,7 @@ def compute_checked_probs(
     if row < 0:
         return probs
     if not np.isfinite(probs[row]).all():
-        raise NonFiniteProbsError(player_name)
+        raise NonFiniteProbsError(player)
     problem = f"probabilities with the sum {probs[row].sum():.4g}, not 1"
     for action, prob in enumerate(probs[row]):
         if prob < -PROB_TOLERANCE or (prob and not legal_mask[row, action]):
@@ -196,11 +196,31 @@ def find_first_occurrences(players: Sequence[Player]) -> np.ndarray:
     return np.array([ids.index(player_id) for player_id in ids])
 
 
+def sample_player_actions(
+    tables: Tables,
+    rows: np.ndarray,
+    players: Sequence[Player],
+    player_index: np.ndarray,
+    generators: Sequence[np.random.Generator],
+) -> np.ndarray:
+    """Sample an action of the player `player_index` [B] at each of the tables `rows` [B], [B].
+
+    Each player has its own generator of random numbers. A player that is listed several times is
+    queried once, with its first generator.
+    """
+    acting_player, actions = find_first_occurrences(players)[player_index], np.empty(len(rows), int)
+    for i in np.unique(acting_player):
+        is_players = acting_player == i
+        records = tables.records.take(rows[is_players])
+        probs = compute_checked_probs(tables.game, players[i], records)
+        actions[is_players] = sample_from_probs(probs, generators[i].random(len(probs)))
+    return actions
+
+
 def sample_from_probs(probs: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     """Sample an action [B] for each row of `probs` [B, A]; `uniform` [B] is random in [0, 1).
 
-    Raises:
-        NonFiniteProbsError: if no probability of a row is positive, for example if all are NaN.
+    Raise NonFiniteProbsError if no probability of a row is positive, for example if all are NaN.
     """
     actions = np.full(len(probs), -1)
     _fill_actions_from_probs(np.ascontiguousarray(probs, np.float64), uniform, actions)

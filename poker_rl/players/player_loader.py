@@ -32,14 +32,7 @@ from poker_rl.config.threads_and_compile_cache import set_one_thread_by_default
 from poker_rl.games.game import Game
 from poker_rl.players.bet_sizes_player import BetSizesPlayer, is_restricted_to_bet_sizes
 from poker_rl.players.player import GreedyWrapper, Player, get_class_path, player_from_dict
-from poker_rl.storage.checkpoint import (
-    LOAD_STATE_ERRORS,
-    PLAYERS_FOLDER,
-    find_newest_snapshot,
-    find_non_finite_tensors,
-    list_snapshots,
-    load_snapshot,
-)
+from poker_rl.storage import checkpoint
 
 CPU = torch.device("cpu")
 
@@ -112,7 +105,7 @@ def load_bot_config(name: str, option_folders: Sequence[Path] | None = None) -> 
 def parse_bot_name(spec: str) -> str | None:
     """Return the name or YAML path of the bot that a spec names; None if it names no bot."""
     name = spec.removesuffix(GREEDY_SUFFIX)
-    is_run = (Path(name) / PLAYERS_FOLDER).is_dir()
+    is_run = (Path(name) / checkpoint.PLAYERS_FOLDER).is_dir()
     is_bot_name = BOT_NAME_PATTERN.fullmatch(name) is not None and not is_run
     return name if is_bot_name or name.endswith(".yaml") else None
 
@@ -131,13 +124,11 @@ def resolve_spec(spec: str) -> str:
 
 def resolve_distinct_specs(specs: Sequence[str]) -> list[str]:
     """Return the complete specs, see `resolve_spec`; raise ConfigError if two of them are equal."""
-    resolved: list[str] = []
-    for spec in specs:
-        name = resolve_spec(spec)
-        if name in resolved:
+    names = [resolve_spec(spec) for spec in specs]
+    for name in names:
+        if names.count(name) > 1:
             raise ConfigError(f"{name} is named twice; name each player once")
-        resolved.append(name)
-    return resolved
+    return names
 
 
 def resolve_file_and_player(spec: str) -> tuple[Path, str]:
@@ -155,7 +146,7 @@ def read_headline_player_name(path: Path) -> str:
 
 def is_run_snapshot(snapshot: Path) -> bool:
     """Return whether a snapshot file is in the folder of a run, judged by its path."""
-    return snapshot.match(f"{PLAYERS_FOLDER}/*.pt") and snapshot.stem.isdecimal()
+    return snapshot.match(f"{checkpoint.PLAYERS_FOLDER}/*.pt") and snapshot.stem.isdecimal()
 
 
 def parse_spec(spec: str) -> tuple[Path, str | None, int | None, bool]:
@@ -173,13 +164,13 @@ def parse_spec(spec: str) -> tuple[Path, str | None, int | None, bool]:
     if decisions is not None:
         if not path.is_dir():
             raise ConfigError(f"there is no run folder {path}; RUN@DECISIONS:PLAYER needs one")
-        snapshots = {file.stem: file for file in list_snapshots(path)}
+        snapshots = {file.stem: file for file in checkpoint.list_snapshots(path)}
         if decisions not in snapshots:
             available = ", ".join(snapshots) or "none"
             raise ConfigError(f"{path} has no snapshot {decisions}; it has {available}")
         path = snapshots[decisions]
     elif path.is_dir():
-        path = find_newest_snapshot(path)
+        path = checkpoint.find_newest_snapshot(path)
     elif name is not None and BOT_NAME_PATTERN.fullmatch(path_text) and not path.exists():
         problem = f"there is no run folder or snapshot {path_text}, and a name of conf/player"
         raise ConfigError(f"{spec}: {problem} has no suffix but {GREEDY_SUFFIX}")
@@ -213,13 +204,13 @@ def load_snapshot_players(
             raise ConfigError(f"{path} has no player {player_name}; it has {available}")
         player_states = {player_name: player_states[player_name]}
     try:
-        for weight_name in find_non_finite_tensors(player_states):
+        for weight_name in checkpoint.find_non_finite_tensors(player_states):
             raise ConfigError(f"{path} can't be played with: {weight_name} is not finite")
         own_game = replace(game, **game_of_file) if has_sizes else game
         players = {
             name: player_from_dict(state, own_game, device) for name, state in player_states.items()
         }
-    except LOAD_STATE_ERRORS as error:
+    except checkpoint.LOAD_STATE_ERRORS as error:
         raise ConfigError(f"{path} does not hold the players of a {game.name} run") from error
     if not has_sizes:
         return players
@@ -229,7 +220,7 @@ def load_snapshot_players(
 
 def load_game_and_player_states(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return two dicts of a snapshot file: the game's settings, and each player's state by name."""
-    snapshot = load_snapshot(path)
+    snapshot = checkpoint.load_snapshot(path)
     if not snapshot["players"]:
         raise ConfigError(f"{path} holds no players")
     for name in snapshot["players"]:

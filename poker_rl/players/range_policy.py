@@ -28,18 +28,12 @@ from poker_rl.nets.net_interface import SEPARABLE_FEATURES
 from poker_rl.nets.precision import use_full_precision
 from poker_rl.nets.replicas import view_replicas
 from poker_rl.players.network_player import NetworkPlayer, get_network_index
-from poker_rl.players.player import (
-    NonFiniteProbsError,
-    Player,
-    compute_checked_probs,
-    get_class_path,
-)
+from poker_rl.players.player import NonFiniteProbsError, Player, compute_checked_probs
 
-MAX_ROWS_PER_CALL = 4096  # tables per call of a player, so that activations fit in the cache
 # Fewest pairs of a state and a hand in a query of a network; only the last query may have fewer.
 MIN_ROWS_PER_QUERY = 2**19
 
-CPU_BLOCK_ROWS = 4096  # rows per forward pass, so that activations fit in the cache
+CPU_BLOCK_ROWS = 4096  # rows per forward pass or call of a player: activations fit in the cache
 GPU_BLOCK_ROWS = 65_536  # with fewer rows, launching a GPU kernel takes longer than running it
 
 
@@ -105,29 +99,22 @@ class RangePolicyQuery:
         They are 0 for hands with a board card. `states` [D] has one table in each state. All states
         are on the street of the board; the cards of the tables are ignored.
         """
-        probs = self._query_player(player, states, representative_hands.decks, lambda rows: None)
+        probs = self._query_player(player, states, representative_hands.decks)
         row_of_hand = representative_hands.representative_of_hand
         is_possible = row_of_hand >= 0
         hand_probs = np.zeros((len(probs), self._game.action_count, len(row_of_hand)))
         hand_probs[:, :, is_possible] = probs[:, row_of_hand[is_possible]].transpose(0, 2, 1)
         return hand_probs
 
-    def _query_player(
-        self,
-        player: Player,
-        states: np.ndarray,
-        decks: np.ndarray,
-        on_progress: Callable[[int], object],
-    ) -> np.ndarray:
+    def _query_player(self, player: Player, states: np.ndarray, decks: np.ndarray) -> np.ndarray:
         """Return the policy at each state with each of the R hands in `decks`, [D, R, A]."""
         hand_count, card_count = decks.shape[1:]
         hand_decks = decks[states["to_act"]].reshape(-1, card_count)  # [D * R, cards]
         tables = self._deal_decks(np.repeat(states, hand_count), hand_decks)
         probs = np.empty((len(tables), self._game.action_count))
-        for start in range(0, len(tables), MAX_ROWS_PER_CALL):
-            rows = slice(start, min(start + MAX_ROWS_PER_CALL, len(tables)))
+        for start in range(0, len(tables), CPU_BLOCK_ROWS):
+            rows = slice(start, start + CPU_BLOCK_ROWS)
             probs[rows] = compute_checked_probs(self._game, player, tables[rows])
-            on_progress(rows.stop - rows.start)
         return probs.reshape(len(states), hand_count, self._game.action_count)
 
     def iterate_board_policies(
@@ -135,13 +122,13 @@ class RangePolicyQuery:
         player: Player,
         states: np.ndarray,
         boards: Iterable[Board],
-        on_progress: Callable[[int], object],
+        on_progress: Callable[[int], object] = lambda rows: None,
     ) -> Iterator[list[BoardPolicy]]:
         """Yield the policies on all boards; a list has those of boards that are queried together.
 
         A network on a GPU computes the next list while the caller uses the present one. `states`
-        [D] has one table in each public state of the boards' street. `on_progress` is called
-        several times, with the number of pairs of a state and a hand computed since the last call.
+        [D] has one table in each public state of the boards' street. `on_progress` is called before
+        each list is yielded, with its number of pairs of a state and a hand.
         """
         network_player = player if has_separable_features(player) and len(states) else None
         min_rows = 0 if network_player is None else MIN_ROWS_PER_QUERY
@@ -152,16 +139,13 @@ class RangePolicyQuery:
                 state_tables = self._deal_decks(states.copy(), decks[states["to_act"], 0])
                 hand_tables = np.repeat(states[:1], decks.shape[1])
                 self._deal_decks(hand_tables, decks[states["to_act"][0]])
-                get_probs = start_network_query(
-                    network_player, state_tables, hand_tables, on_progress
-                )
+                get_probs = start_network_query(network_player, state_tables, hand_tables)
             else:
-                probs = self._query_player(player, states, decks, on_progress)
-                get_probs = partial(np.asarray, probs)
+                get_probs = partial(np.asarray, self._query_player(player, states, decks))
             # Only wait for the previous query after the next one has started.
             if finish_previous is not None:
                 yield finish_previous()
-            finish_previous = partial(_to_board_policies, group, get_probs)
+            finish_previous = partial(_to_board_policies, group, get_probs, on_progress)
         if finish_previous is not None:
             yield finish_previous()
 
@@ -181,10 +165,13 @@ class RangePolicyQuery:
 
 
 def _to_board_policies(
-    group: list[tuple[Board, RepresentativeHands]], get_probs: Callable[[], np.ndarray]
+    group: list[tuple[Board, RepresentativeHands]],
+    get_probs: Callable[[], np.ndarray],
+    on_progress: Callable[[int], object],
 ) -> list[BoardPolicy]:
     """Wait for the probabilities of boards that were queried together; return their policies."""
     probs, policies, first_row = get_probs(), [], 0
+    on_progress(probs.shape[0] * probs.shape[1])
     for board, hands in group:
         rows = hands.representative_of_hand
         policies.append(BoardPolicy(board, probs, np.where(rows < 0, -1, rows + first_row)))
@@ -203,10 +190,7 @@ def has_separable_features(player: Player) -> TypeGuard[NetworkPlayer]:
 
 @torch.no_grad()
 def start_network_query(
-    player: NetworkPlayer,
-    state_tables: np.ndarray,
-    hand_tables: np.ndarray,
-    on_progress: Callable[[int], object],
+    player: NetworkPlayer, state_tables: np.ndarray, hand_tables: np.ndarray
 ) -> Callable[[], np.ndarray]:
     """Start to compute the policy with each of R hands at each of D public states of one street.
 
@@ -214,7 +198,6 @@ def start_network_query(
         player: a player with separable features, whose `instance_count` is 1.
         state_tables: one table in each state, [D]; the seat to act always has the first hand.
         hand_tables: one table for each hand of the seat to act, [R], all in the first state.
-        on_progress: called once, with the number of pairs of a state and a hand, D * R.
 
     Returns:
         Function that waits for the probabilities and returns them, [D, R, A] float64. It raises
@@ -249,9 +232,8 @@ def start_network_query(
 
     def get_probs() -> np.ndarray:
         host_probs = wait_for_probs()
-        on_progress(len(state_tables) * len(hand_tables))
         if not np.isfinite(host_probs.sum()):
-            raise NonFiniteProbsError(f"the player {get_class_path(player)}")
+            raise NonFiniteProbsError(player)
         return host_probs
 
     return get_probs
@@ -270,11 +252,10 @@ def _create_pair_forward(
         layers: list[Any] = list(module.layers)
         state_part = layers[0](state_part[None])[0]
         hand_part = layers[0](hand_part[None])[0] - layers[0].bias[0]
+        activate = ACTIVATIONS[module.activation] if len(layers) > 1 else nn.Identity()
 
         def run_rest(x: Tensor) -> Tensor:
-            if len(layers) > 1:
-                x = ACTIVATIONS[module.activation](x)
-            outputs: Tensor = module(x, layers=slice(1, None))
+            outputs: Tensor = module(activate(x), layers=slice(1, None))
             return outputs
 
     def compute_outputs(hands: slice) -> Tensor:

@@ -29,8 +29,7 @@ class TabularPlayer(Player):
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         if records is self.tree.infoset_records:  # these have the order of the policy
             return self.policy
-        rows: np.ndarray = self.policy[self.tree.lookup_infosets(records)]
-        return rows
+        return np.asarray(self.policy[self.tree.lookup_infosets(records)])
 
     def to_dict(self) -> dict[str, Any]:
         policy = torch.from_numpy(self.policy.copy())

@@ -7,8 +7,7 @@ afterwards, except that the player may fold to a raise.
 
 Unlike in the paper, the player is dealt no cards: values and probabilities are means over the hands
 that it may hold. The responder plays several hands on each board, and their mean is one sample of
-the confidence interval. The win margin of two hands is the probability that the first one wins a
-showdown minus the probability that it loses. It is computed over all boards that may still come or,
+the confidence interval. Chances at a showdown are computed over all boards that may still come or,
 if there are too many, as before a flop, over a sample of them.
 
 As in AIVAT (Burch et al., arXiv:1612.06915), the winnings leave out luck, which keeps their mean
@@ -19,15 +18,12 @@ actions. Board cards change the value by 0 on average, so these changes are left
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 from math import comb
 
 import numpy as np
 
-from poker_rl.evaluation.best_response.pairwise_win_margins import (
-    compute_win_margins,
-    samples_boards,
-)
 from poker_rl.evaluation.best_response.responder_states import (
     OwnDecision,
     PlayerDecision,
@@ -39,6 +35,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, FULL_POT, RAISE
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Board, Boards, check_heads_up
+from poker_rl.games.public.win_margins import compute_win_margins, samples_boards
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.players.player import Player, sample_from_probs
 from poker_rl.players.range_policy import RangePolicyQuery
@@ -106,10 +103,10 @@ class LocalBestResponse:
             compute_win_margins(self.game, self.ranges, own_hands, board.cards, self.generator),
         )
 
-    def compute_next_record(self, record: np.ndarray, action: int) -> np.ndarray:
-        """Return a copy of a table's record [1] with an action applied."""
-        tables = tables_from_records(self.game, record.copy())
-        tables.step(np.array([action]))
+    def compute_next_records(self, record: np.ndarray, actions: Sequence[int]) -> np.ndarray:
+        """Return the table `record` [1] after each of n actions, [n]."""
+        tables = tables_from_records(self.game, np.repeat(record, len(actions)))
+        tables.step(np.asarray(actions))
         return tables.records
 
     def list_considered_raises(self, record: np.ndarray) -> list[int]:
@@ -121,15 +118,12 @@ class LocalBestResponse:
         legal_mask = tables_from_records(self.game, record).legal_mask()[0]
         legal_raises = np.flatnonzero(legal_mask[RAISE:]) + RAISE
         if self.game.raise_size_options != [] or not len(legal_raises):
-            return [int(action) for action in legal_raises]
+            return legal_raises.tolist()
         table, min_raise, max_raise = record[0], int(legal_raises[0]), int(legal_raises[-1])
         price = int(table["price"])
         pot = price - int(table["paid"][table["to_act"]]) + int(table["paid"][:2].sum())
-        pot_raises = {
-            min(max(price + size * pot // FULL_POT, min_raise), max_raise)
-            for size in POT_RAISE_SIZES
-        }
-        return sorted({min_raise, max_raise} | pot_raises)
+        pot_raises = price + np.array(POT_RAISE_SIZES) * pot // FULL_POT
+        return sorted({min_raise, max_raise, *np.clip(pot_raises, min_raise, max_raise).tolist()})
 
 
 class ResponderPlay:
@@ -145,8 +139,7 @@ class ResponderPlay:
     ) -> None:
         self._responder, self._own_hands = responder, own_hands
         self._boards = responder.boards.list_boards_by_street(board_cards)
-        self._views_by_street: dict[int, ResponderView] = {}
-        self._resampled_views: dict[int, ResponderView] = {}
+        self._views: dict[tuple[int, bool], ResponderView] = {}  # by street and `is_resampled`
         # On every street the player's actions are sampled without its hands that share a card with
         # the final board. The responder does not know that board: it chooses its actions, and
         # values them, by the board cards of the present street alone.
@@ -158,28 +151,22 @@ class ResponderPlay:
         """Play hands of the responder in a seat; return the chips that each of them wins, [n]."""
         winnings, root = np.zeros(len(self._own_hands)), self._responder.get_root_state(seat)
         self._play_from_state(root, seat, hand_rows, np.zeros(len(hand_rows)), winnings)
-        won: np.ndarray = winnings[hand_rows]
-        return won
+        return np.asarray(winnings[hand_rows])
 
-    def _get_responder_view(self, street: int) -> ResponderView:
+    def _get_responder_view(self, street: int, is_resampled: bool = False) -> ResponderView:
+        """Return the view of a street; `is_resampled` for one with a new sample of boards."""
         board = self._boards[street]
-        if not len(board.cards):
+        if not len(board.cards) and not is_resampled:
             return self._responder.preflop_view
-        if street not in self._views_by_street:
-            self._views_by_street[street] = self._responder.build_view(board, self._own_hands)
-        return self._views_by_street[street]
+        key = street, is_resampled
+        if key not in self._views:
+            self._views[key] = self._responder.build_view(board, self._own_hands)
+        return self._views[key]
 
     def _get_hand_rows_in_view(self, street: int) -> np.ndarray:
         """Return the row that each of the G hands has in the `ResponderView` of a street, [G]."""
         has_board = len(self._boards[street].cards)
         return np.arange(len(self._own_hands)) if has_board else self._own_hands
-
-    def _resample_view(self, street: int) -> ResponderView:
-        """Return the `ResponderView` of a street for the G hands, from a new sample of boards."""
-        if street not in self._resampled_views:
-            view = self._responder.build_view(self._boards[street], self._own_hands)
-            self._resampled_views[street] = view
-        return self._resampled_views[street]
 
     def _play_from_state(
         self,
@@ -215,8 +202,8 @@ class ResponderPlay:
             if self._needs_independent_sample(state, child):
                 # The responder chose its actions by values from a sample of boards. So these are
                 # too high on average, and values from an independent sample replace them.
-                resampled = self._compute_values(child, seat, self._resample_view(table["street"]))
-                winnings[rows] += resampled[rows] - child_values
+                view = self._get_responder_view(table["street"], is_resampled=True)
+                winnings[rows] += self._compute_values(child, seat, view)[rows] - child_values
             if child.record[0]["street"] != table["street"]:
                 view = self._get_responder_view(child.record[0]["street"])
                 child_rows = self._get_hand_rows_in_view(child.record[0]["street"])[rows]
@@ -240,7 +227,7 @@ class ResponderPlay:
             return state.children[action]
         probs = state.action_probs
         reach = state.reach if probs is None else state.reach * probs[action]
-        child = PublicState(self._responder.compute_next_record(state.record, action), reach)
+        child = PublicState(self._responder.compute_next_records(state.record, [action]), reach)
         street, child_street = int(state.record[0]["street"]), int(child.record[0]["street"])
         if len(self._boards[street].cards) == len(self._boards[child_street].cards):
             state.children[action] = child
@@ -257,8 +244,7 @@ class ResponderPlay:
         """Return the value of a state for each of the R hands of a view, in chips, [R]."""
         game, reach = self._responder.game, state.reach[None]
         value_sums = sum_state_values(game, view, state.record, reach, seat)[:, 0]
-        values: np.ndarray = value_sums / view.sum_reach(state.reach)
-        return values
+        return np.asarray(value_sums / view.sum_reach(state.reach))
 
     def evaluate_own_decision(self, state: PublicState, seat: int) -> OwnDecision:
         """Return the responder's decision in a state; cache it in `state`."""
@@ -268,10 +254,9 @@ class ResponderPlay:
             paid, reach_sums = record[0]["paid"].astype(np.float64), view.sum_reach(state.reach)
 
             def sum_values(record: np.ndarray, reach: np.ndarray) -> np.ndarray:
-                sums: np.ndarray = sum_state_values(game, view, record, reach[None], seat)[:, 0]
-                return sums
+                return np.asarray(sum_state_values(game, view, record, reach[None], seat)[:, 0])
 
-            record_after_call = self._responder.compute_next_record(record, CALL)
+            record_after_call = self._responder.compute_next_records(record, [CALL])
             actions, action_values = [CALL], [sum_values(record_after_call, state.reach)]
             for action in self._responder.list_considered_raises(record):
                 raised_state = self.get_child_state(state, action)
@@ -295,9 +280,8 @@ class ResponderPlay:
             reach = state.reach * self._get_action_probs(state)
             actions = np.flatnonzero(reach.any(1))
             game, reach = self._responder.game, reach[actions]
-            tables = tables_from_records(game, np.repeat(state.record, len(actions)))
-            tables.step(actions)
-            value_sums = sum_state_values(game, view, tables.records, reach, seat)
+            records = self._responder.compute_next_records(state.record, actions.tolist())
+            value_sums = sum_state_values(game, view, records, reach, seat)
             mean_values = value_sums.sum(1) / view.sum_reach(state.reach)
             values = value_sums / view.sum_reach(reach)
             state.player_decision = PlayerDecision(actions, values, mean_values)

@@ -55,16 +55,14 @@ class ResponderView:
     representative_hands: RepresentativeHands  # the hands for which the player's policy is computed
     # [R, H]: 1 if the player's hand shares no card with the responder's hand or the board, else 0
     is_disjoint: np.ndarray
-    # [R, H]: probability that the responder's hand wins a showdown minus probability that it loses
-    win_margins: np.ndarray
+    win_margins: np.ndarray  # win margin of the responder's hand against the player's, [R, H]
 
     def sum_reach(self, reach: np.ndarray) -> np.ndarray:
         """Sum `reach` [H] or [B, H] over the hands possible against each of R hands, [R] or [R, B].
 
         A sum of 0 is replaced by the smallest positive number, so that it can be divided by.
         """
-        sums: np.ndarray = np.maximum(self.is_disjoint @ reach.T, np.finfo(np.float64).tiny)
-        return sums
+        return np.asarray(np.maximum(self.is_disjoint @ reach.T, np.finfo(np.float64).tiny))
 
 
 def sum_state_values(
@@ -93,6 +91,5 @@ def compute_called_stakes(game: Game, records: np.ndarray) -> np.ndarray:
         faces_bet = after["paid"][row, after["to_act"]] < after["price"]
         rows = np.flatnonzero(faces_bet & (after["over"] == 0))
         if not len(rows):
-            stakes: np.ndarray = after["paid"][:, :2].min(1).astype(np.float64)
-            return stakes
+            return np.asarray(after["paid"][:, :2].min(1).astype(np.float64))
         tables.step(np.full(len(rows), CALL), rows)

@@ -11,7 +11,7 @@ boards and hands that differ only by a permutation of the suits are evaluated on
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -58,18 +58,16 @@ class PublicTreeEvaluator(PublicTree):
 
     def count_queries(self) -> int:
         """Return the number of policy queries: pairs of a public state and a hand."""
-        return sum(
-            len(self.streets[street_index].decision_lines)
-            * len(self.boards.find_hand_representatives(board)[0])
-            for street_index, board in self._iterate_later_boards(0, self.boards.root)
-        )
 
-    def _iterate_later_boards(self, street_index: int, board: Board) -> Iterator[tuple[int, Board]]:
-        """Yield (street index, board) of all boards that continue `board` from this street on."""
-        for next_board in self.boards.list_next_boards(board, street_index):
-            yield street_index, next_board
-            if street_index + 1 < len(self.streets):
-                yield from self._iterate_later_boards(street_index + 1, next_board)
+        def count_from_street(street_index: int, previous_board: Board) -> int:
+            count, states = 0, len(self.streets[street_index].decision_lines)
+            for board in self.boards.list_next_boards(previous_board, street_index):
+                count += states * len(self.boards.find_hand_representatives(board)[0])
+                if street_index + 1 < len(self.streets):
+                    count += count_from_street(street_index + 1, board)
+            return count
+
+        return count_from_street(0, self.boards.root)
 
     def evaluate_player(
         self, player: Player, on_progress: Callable[[int], object] = lambda rows: None

@@ -24,7 +24,7 @@ from poker_rl.players.player import (
     Player,
     compute_checked_probs,
     find_first_occurrences,
-    sample_from_probs,
+    sample_player_actions,
 )
 
 MIN_DEALS = 30  # the mean of fewer deals is too far from normally distributed
@@ -91,19 +91,10 @@ def play_tables(
     generators: Sequence[np.random.Generator],
 ) -> None:
     """Play tables [B] to the end, in place; player i has seat (i + `rotation` [B]) mod seats."""
-    # A player that is listed several times is queried once for all of its seats.
-    first_occurrences = find_first_occurrences(players)
     seats, rows = tables.count_seats(), np.arange(len(rotation))
     while len(rows):
         player_index = (tables.records["to_act"][rows] - rotation[rows]) % seats[rows]
-        acting_player = first_occurrences[player_index]
-        actions = np.empty(len(rows), np.int64)
-        for i in np.unique(acting_player):
-            is_players = acting_player == i
-            records = tables.records.take(rows[is_players])
-            probs = compute_checked_probs(tables.game, players[i], records)
-            actions[is_players] = sample_from_probs(probs, generators[i].random(len(probs)))
-        tables.step(actions, rows)
+        tables.step(sample_player_actions(tables, rows, players, player_index, generators), rows)
         rows = rows[tables.records["over"][rows] == 0]
 
 
@@ -112,8 +103,7 @@ def average_by_deal(hand_values: np.ndarray, rotation: np.ndarray) -> np.ndarray
     first_hand = np.flatnonzero(rotation == 0)
     hand_count = np.diff(first_hand, append=len(rotation))
     hand_count = hand_count.reshape(-1, *[1] * (hand_values.ndim - 1))
-    means: np.ndarray = np.add.reduceat(hand_values, first_hand) / hand_count
-    return means
+    return np.asarray(np.add.reduceat(hand_values, first_hand) / hand_count)
 
 
 def play_match(

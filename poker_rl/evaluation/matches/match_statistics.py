@@ -129,8 +129,8 @@ def measure_winnings_and_style(
         payoffs = tables.payoffs()[np.arange(len(rotation)), rotation]
         hands_won.append(average_by_deal((payoffs > 0).astype(float), rotation))
 
-    style_counter = StyleCounter() if is_holdem(game) else None
-    observers = [record_hands_won] + ([style_counter.add_hands] if style_counter else [])
+    style_counter = StyleCounter()
+    observers = [record_hands_won] + [style_counter.add_hands] * is_holdem(game)
     winnings = play_match(
         game, player, opponent, opponent_name, deals, seed, observers, use_aivat, player_name
     )
@@ -141,9 +141,6 @@ def measure_winnings_and_style(
         results.append(Result(player_name, winnings.measure, exact, None, winnings.unit, EXACT))
     blocks, measure = np.concatenate(hands_won), f"hands_won/{opponent_name}"
     results.append(summarize_blocks(player_name, measure, blocks, "of hands", winnings.kind))
-    styles = (
-        []
-        if style_counter is None
-        else style_counter.list_style_results(player_name, opponent_name)
-    )
-    return results, styles
+    if not is_holdem(game):
+        return results, []
+    return results, style_counter.list_style_results(player_name, opponent_name)

@@ -50,13 +50,12 @@ def assign_players_to_tables(
                 f"mixed tables of {game.name} take {game.seats} players; give as many"
             )
     generator = np.random.default_rng(seed)
-    seat_orders = []
+    tables_per_round = player_count // gcd(player_count, game.seats)
+    seat_orders: list[tuple[int, ...]] = []
     for _ in range(rounds):
         # Put the players in a circle at random; each table takes the next players of the circle.
         circle = generator.permutation(player_count)
-        for table in range(player_count // gcd(player_count, game.seats)):
-            positions = np.arange(table * game.seats, (table + 1) * game.seats) % player_count
-            seat_orders.append(tuple(circle[positions].tolist()))
+        seat_orders += map(tuple, np.resize(circle, (tables_per_round, game.seats)).tolist())
     return seat_orders
 
 
@@ -191,9 +190,8 @@ def fit_elo(
         influences, [players, deals + 1]: influence of each deal and, at the end, of the added draws
             on each rating. The standard error of a rating is that of the mean of its influences.
     """
-    design = np.zeros((len(pairs), player_count))
-    rows = np.arange(len(pairs))
-    design[rows, pairs[:, 0]], design[rows, pairs[:, 1]] = 1, -1
+    first_player, second_player = np.eye(player_count)[pairs.T]
+    design = first_player - second_player
     scores = np.column_stack([scores, np.full(len(scores), 0.5)])
     mean_scores = scores.mean(1)
     log_odds = np.zeros(player_count)

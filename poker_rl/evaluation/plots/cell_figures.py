@@ -64,14 +64,11 @@ def draw_policy(tree: GameTree, probs: np.ndarray, player_name: str) -> Figure |
         return None
     _, cards, lines = zip(*((*name.split(" "), "")[:3] for name in tree.infoset_names), strict=True)
     round_of_infoset = np.unique([len(text) for text in cards], return_inverse=True)[1]
+    note = "rows are the cards seen, columns the actions so far by their first letters"
     # Suits matter only for flushes. A hand of one or two cards can't make one, so drop the suits.
-    merges_suits = (
-        isinstance(game, PokerGame)
-        and len(game.suits) > 1
-        and game.hole_cards + sum(game.board_cards) <= 2
-    )
-    if isinstance(game, PokerGame) and merges_suits:
+    if isinstance(game, PokerGame) and game.hole_cards + sum(game.board_cards) <= 2:
         cards = tuple(re.sub(f"([{game.ranks}])[{game.suits}]", r"\1", text) for text in cards)
+        note += "; mean over suits, which have no meaning here" * (len(game.suits) > 1)
     rounds = int(round_of_infoset.max()) + 1
     panels = [
         np.flatnonzero((round_of_infoset == round_index) & (tree.infoset_seat == seat))
@@ -94,10 +91,8 @@ def draw_policy(tree: GameTree, probs: np.ndarray, player_name: str) -> Figure |
     used_actions = np.flatnonzero(tree.legal_mask.any(0)).tolist()
     color_by_name = {game.action_name(a): ACTION_COLORS[a] for a in used_actions}
     _add_color_legend(figure, color_by_name, "outside right upper")
-    title = f"Policy: {strip_player_folders(player_name).replace('_', ' ')}, in per cent"
-    set_figure_title(figure, title)
-    note = "rows are the cards seen, columns the actions so far by their first letters"
-    note += "; mean over suits, which have no meaning here" * merges_suits
+    name = strip_player_folders(player_name).replace("_", " ")
+    set_figure_title(figure, f"Policy: {name}, in per cent")
     add_footnote(figure, POLICY_NOTE + note)
     return figure
 
@@ -122,11 +117,8 @@ def _draw_policy_panel(
 def _label_rows_and_columns(
     ax: Axes, row_labels: Sequence[str], column_labels: Sequence[str], **column_options: Any
 ) -> None:
-    for axis, labels, options in (
-        (ax.xaxis, column_labels, column_options),
-        (ax.yaxis, row_labels, {}),
-    ):
-        axis.set_ticks(np.arange(len(labels)) + 0.5, list(labels), **options)
+    ax.set_xticks(np.arange(len(column_labels)) + 0.5, column_labels, **column_options)
+    ax.set_yticks(np.arange(len(row_labels)) + 0.5, row_labels)
     is_crowded = max(len(row_labels), len(column_labels)) > MAX_LARGE_LABELS
     ax.tick_params(length=0, labelsize=7 if is_crowded else 9, colors=INK_COLOR)
     ax.spines[:].set_visible(False)
@@ -135,9 +127,8 @@ def _label_rows_and_columns(
 def _add_color_legend(
     figure: Figure, color_by_name: Mapping[str, str], position: Any, columns: int = 1
 ) -> None:
-    patches = [Patch(color=color) for color in color_by_name.values()]
-    names, layout = list(color_by_name), {"loc": position, "ncols": columns}
-    figure.legend(patches, names, borderpad=0, fontsize=10, **layout)
+    patches = [Patch(color=color, label=name) for name, color in color_by_name.items()]
+    figure.legend(handles=patches, loc=position, ncols=columns, borderpad=0, fontsize=10)
 
 
 def draw_cells(

@@ -183,12 +183,10 @@ def reduce_variance(game: Game, blocks: np.ndarray, deal_terms: np.ndarray) -> n
     the value function ignores bets on later streets. With few deals, they stay close to the
     weights of original AIVAT, which are 1 for terms in chips and 0 for terms in equity.
     """
-    prior = np.zeros(deal_terms.shape[1:])
-    min_spread = np.full(deal_terms.shape[1:], MIN_SPREAD)
-    prior[:, 0] = 1
-    min_spread[:, 0] *= game.unit_chips
     columns = deal_terms.reshape(len(deal_terms), -1)
-    return add_control_variates(blocks, columns, prior.ravel(), min_spread.ravel())
+    prior = np.tile([1.0, 0.0], COLUMN_COUNT)
+    min_spread = np.tile([MIN_SPREAD * game.unit_chips, MIN_SPREAD], COLUMN_COUNT)
+    return add_control_variates(blocks, columns, prior, min_spread)
 
 
 def add_control_variates(
@@ -196,32 +194,19 @@ def add_control_variates(
 ) -> np.ndarray:
     """Return blocks [N] plus a weighted sum of control variates, `columns` [N, C].
 
-    The expected value of each column must be 0. The weights for each half of the blocks are fitted
-    to the other half, so that no weight depends on the results that it adjusts. A column's standard
-    deviation counts as at least `min_spread` [C]. Without this bound, a column that hardly varies
-    in one half could get a huge weight and add noise to the other half.
+    The expected value of each column must be 0. The weights for each half of the blocks minimize
+    the variance of the other half, so that no weight depends on the results that it adjusts. Ridge
+    regression shrinks them towards `prior` [C], the more strongly the fewer blocks there are. A
+    column's standard deviation counts as at least `min_spread` [C]. Without this bound, a column
+    that hardly varies in one half could get a huge weight and add noise to the other half.
     """
     half = len(blocks) // 2
     adjusted = np.empty(len(blocks))
     for this, other in (slice(half), slice(half, None)), (slice(half, None), slice(half)):
-        weights = fit_control_variate_weights(blocks[other], columns[other], prior, min_spread)
+        spread = np.maximum(columns[other].std(0), min_spread)
+        scaled_columns = (columns[other] - columns[other].mean(0)) / spread
+        residual = blocks[other] - blocks[other].mean() + scaled_columns @ (prior * spread)
+        normal_matrix = scaled_columns.T @ scaled_columns + PRIOR_WEIGHT_DEALS * np.eye(len(prior))
+        weights = prior - np.linalg.solve(normal_matrix, scaled_columns.T @ residual) / spread
         adjusted[this] = blocks[this] + columns[this] @ weights
     return adjusted
-
-
-def fit_control_variate_weights(
-    blocks: np.ndarray, columns: np.ndarray, prior: np.ndarray, min_spread: np.ndarray
-) -> np.ndarray:
-    """Return weights [C] that minimize the variance of blocks [N] plus weighted columns [N, C].
-
-    Ridge regression shrinks the weights towards `prior` [C], the more strongly the fewer blocks
-    there are. For `min_spread` see `add_control_variates`.
-    """
-    column_spread = np.maximum(columns.std(0), min_spread)
-    scaled_columns = (columns - columns.mean(0)) / column_spread
-    residual = blocks - blocks.mean() + scaled_columns @ (prior * column_spread)
-    normal_matrix = scaled_columns.T @ scaled_columns + PRIOR_WEIGHT_DEALS * np.eye(len(prior))
-    fitted_weights: np.ndarray = (
-        prior - np.linalg.solve(normal_matrix, scaled_columns.T @ residual) / column_spread
-    )
-    return fitted_weights

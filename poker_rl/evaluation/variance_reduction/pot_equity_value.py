@@ -112,14 +112,12 @@ def _average_over_boards(definitions, tables, board_cards_known, use_payoffs, me
 @jit
 def _fill_unseen_cards(game, table, known_count, unseen_cards):
     """Write all cards but the first `known_count` of the deck, sorted; return how many they are."""
-    for card in range(game.cards):
-        unseen_cards[card] = card
+    count, known_bits = 0, np.int64(0)  # bit c is 1 for a known card c
     for position in range(known_count):
-        unseen_cards[table.deck[position]] = -1
-    count = 0
+        known_bits |= np.int64(1) << table.deck[position]
     for card in range(game.cards):
-        if unseen_cards[card] >= 0:
-            unseen_cards[count] = unseen_cards[card]
+        if not known_bits >> card & 1:
+            unseen_cards[count] = card
             count += 1
     return count
 

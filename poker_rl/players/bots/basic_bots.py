@@ -19,8 +19,7 @@ class UniformBot(Bot):
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         legal_mask = self.legal_mask(records)
-        probs: np.ndarray = legal_mask / legal_mask.sum(1, keepdims=True)
-        return probs
+        return np.asarray(legal_mask / legal_mask.sum(1, keepdims=True))
 
 
 @dataclass(kw_only=True)
@@ -46,8 +45,7 @@ class PreferenceBot(Bot):
                 examples = ", ".join(names[:9])
                 raise ConfigError(f"prefer: {preferred} is no action of {game.name}: {examples}")
             order += actions
-        order += [action for action in range(game.action_count) if action not in order]
-        self._order = np.array(order)
+        self._order = np.array([*order, *range(game.action_count)])
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         legal_mask = self.legal_mask(records)

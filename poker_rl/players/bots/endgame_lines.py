@@ -28,21 +28,21 @@ class EndgameLines:
     """
 
     street: StreetLines
-    actions: np.ndarray  # the action of each choice; 0 in unused columns, [D, K]
+    actions: np.ndarray  # the action of each choice; arbitrary in unused columns, [D, K]
     line_after_action: dict[tuple[int, int], int]  # index of the line after (line, action)
 
     def map_to_choices(self, decisions: np.ndarray, probs: np.ndarray) -> np.ndarray:
-        """Convert policies at n of the decisions from actions to choices, [n, R, A] -> [n, R, K].
+        """Convert policies at n of the decisions from actions to choices, [n, R, A] -> [D, R, K].
 
         R is the number of hands. The probability of a raise that is not enumerated is added to that
-        of the nearest raise.
+        of the nearest raise. At the other decisions, the result is 0.
         """
-        choice_probs = np.zeros((*probs.shape[:2], self.actions.shape[1]))
+        choice_probs = np.zeros((len(self.actions), probs.shape[1], self.actions.shape[1]))
         played = np.flatnonzero(probs.any((0, 1)))
-        for i, decision in enumerate(decisions):
+        for decision, own_probs in zip(decisions, probs, strict=True):
             actions = self.actions[decision, self.street.legal_mask[decision]]
-            for action in played[probs[i][:, played].any(0)]:
-                choice_probs[i, :, find_nearest(actions, action)] += probs[i, :, action]
+            for action in played[own_probs[:, played].any(0)]:
+                choice_probs[decision, :, find_nearest(actions, action)] += own_probs[:, action]
         return choice_probs
 
 
@@ -82,11 +82,8 @@ def enumerate_endgame_lines(
     pairs = zip(street.parent_line.tolist(), street.action.tolist(), strict=True)
     line_after_action = {pair: line for line, pair in enumerate(pairs)}
     mask = street.legal_mask
-    choice_of_action = mask.cumsum(1) - 1
-    counts = mask.sum(1)
-    actions = np.zeros((len(mask), counts.max()), np.int64)
-    decision, action = np.nonzero(mask)
-    actions[decision, choice_of_action[decision, action]] = action
+    choice_of_action, counts = mask.cumsum(1) - 1, mask.sum(1)
+    actions = np.argsort(~mask, axis=1, kind="stable")[:, : counts.max()]
     parent_decision = np.searchsorted(street.decision_lines, street.parent_line)
     choices = choice_of_action[parent_decision, street.action]  # arbitrary for the first line
     is_choice = np.arange(actions.shape[1]) < counts[:, None]

@@ -18,6 +18,11 @@ the solution is only approximately safe.
 
 Where any amount may be bet, only a few sizes of raises are considered. After a raise of another
 size, by either seat, the street is solved again with this raise included; see `endgame_lines`.
+
+Before the last street, one kind of decision is solved too: to call or to fold if the other seat
+has moved all-in. Such an all-in is rare in training, so the trained player's answer is often bad.
+Here the other seat has, before its all-in, a hand of its range with probability `range_share`, and
+otherwise a random hand. The module `all_in_solver` explains the solved game.
 """
 
 from __future__ import annotations
@@ -30,11 +35,13 @@ import numpy as np
 from poker_rl.config.input_checks import ConfigError, PositiveFloat, PositiveInt, Probability
 from poker_rl.games.game import Game
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker
-from poker_rl.games.poker.record_dtypes import RAISE
-from poker_rl.games.public.betting_lines import pack_line_arrays, pack_terminal_arrays
+from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
+from poker_rl.games.public import betting_lines
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Boards, check_heads_up
+from poker_rl.games.public.win_margins import compute_win_margins
 from poker_rl.games.tables import Tables, tables_from_records
+from poker_rl.players.bots.all_in_solver import AllInStakes, solve_all_in
 from poker_rl.players.bots.bot import Bot
 from poker_rl.players.bots.endgame_cfr import compute_response_values, run_discounted_cfr
 from poker_rl.players.bots.endgame_lines import EndgameLines, enumerate_endgame_lines, find_nearest
@@ -43,16 +50,19 @@ from poker_rl.players.player_loader import load_base_player
 from poker_rl.players.range_policy import RangePolicyQuery
 
 MAX_CACHED_BYTES = 2**28  # if the cached solutions take more, all of them are dropped
+MAX_CACHED_ALL_INS = 2**13  # 10 kB each; if there are more, all of them are dropped
+MAX_CACHED_BOARDS = 16  # boards whose win margins are kept, 7 MB each
 EXPLORATION = 1e-3  # share of uniform play assumed for past actions, so that no range is empty
 
 
 @dataclass(frozen=True)
 class EndgameSolution:
-    """Solution of the last street for one seat, which has D decisions there."""
+    """Solution of the last street for one seat."""
 
     lines: EndgameLines
-    decisions: np.ndarray  # the seat's decisions, as indices in `lines.street.decision_lines`, [D]
-    policy: np.ndarray  # probabilities of K choices with each of R possible hands, [D, R, K]
+    # Probabilities [D, R, K] of K choices at the D decisions with each of R possible hands; they
+    # are only meant for the seat's own decisions.
+    policy: np.ndarray
     row_of_hand: np.ndarray  # index of each hand among the possible hands, 0 for others, [H]
 
 
@@ -84,26 +94,40 @@ class EndgameSolverBot(Bot):
         self._range_query = RangePolicyQuery(game, self._ranges, self._boards)
         self._last_street = len(poker_game.board_cards) - 1
         self._solutions: dict[bytes, EndgameSolution] = {}
+        self._call_probs: dict[bytes, np.ndarray] = {}
+        self._win_margins: dict[bytes, np.ndarray] = {}
 
     @property
     def is_suit_invariant(self) -> bool:
         return self._player.is_suit_invariant
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        is_endgame = records["street"] == self._last_street
+        is_solved = records["street"] == self._last_street
+        is_solved |= self._mask_all_in_calls(records)
         probs = np.empty((len(records), self._game.action_count))
-        if is_endgame.any():
-            probs[is_endgame] = self._compute_endgame_probs(records[is_endgame])
-        if not is_endgame.all():
-            earlier = records[~is_endgame]
-            probs[~is_endgame] = compute_checked_probs(self._game, self._player, earlier)
+        if is_solved.any():
+            probs[is_solved] = self._compute_solved_probs(records[is_solved])
+        if not is_solved.all():
+            others = records[~is_solved]
+            probs[~is_solved] = compute_checked_probs(self._game, self._player, others)
         return probs
 
-    def _compute_endgame_probs(self, records: np.ndarray) -> np.ndarray:
-        """Return the solutions' action probabilities at B tables on the last street, [B, A]."""
+    def _mask_all_in_calls(self, records: np.ndarray) -> np.ndarray:
+        """Return a mask [B] of the tables where each choice, a fold or a call, ends the betting."""
+        tables = tables_from_records(self._game, records.copy())
+        legal_mask = tables.legal_mask()
+        rows = np.flatnonzero(legal_mask[:, FOLD] & ~legal_mask[:, RAISE:].any(1))
+        tables.step(np.full(len(rows), CALL), rows)
+        is_over = tables.records["over"] == 1
+        return np.asarray(is_over & np.isin(np.arange(len(records)), rows))
+
+    def _compute_solved_probs(self, records: np.ndarray) -> np.ndarray:
+        """Return the solutions' action probabilities at B tables, [B, A]."""
         game = self._poker_game
         board_start = game.seats * game.hole_cards
-        public_cards = records["deck"][:, board_start : game.cards_dealt]
+        public_cards = records["deck"][:, board_start : game.cards_dealt].astype(np.int64)
+        shown_count = np.cumsum(game.board_cards)[records["street"]]
+        public_cards[np.arange(public_cards.shape[1]) >= shown_count[:, None]] = -1
         is_played = np.arange(records["line"].shape[1]) < records["moves"][:, None]
         line = records["line"] * is_played  # clears cells with actions of an earlier hand
         public_states = np.hstack([line, records["moves"][:, None], public_cards])
@@ -116,31 +140,41 @@ class EndgameSolverBot(Bot):
         probs = np.zeros((len(records), self._game.action_count))
         for state, row in enumerate(first_row):
             rows = np.flatnonzero(state_of_row.ravel() == state)
-            solution, decision = self._find_decision(records[row : row + 1])
-            choices = np.flatnonzero(solution.lines.street.legal_mask[decision])
-            own_decision = np.searchsorted(solution.decisions, decision)
-            policy = solution.policy[own_decision, solution.row_of_hand[hand[rows]]]
-            probs[rows[:, None], solution.lines.actions[decision, choices]] = policy[:, choices]
+            past_tables = self._replay(records[row : row + 1])
+            board_cards = public_cards[row, : shown_count[row]]
+            if records["street"][row] == self._last_street:
+                solution, decision = self._find_decision(past_tables, board_cards)
+                choices = np.flatnonzero(solution.lines.street.legal_mask[decision])
+                policy = solution.policy[decision, solution.row_of_hand[hand[rows]]]
+                probs[rows[:, None], solution.lines.actions[decision, choices]] = policy[:, choices]
+            else:
+                call_probs = self._get_call_probs(past_tables, board_cards)[hand[rows]]
+                probs[rows, CALL], probs[rows, FOLD] = call_probs, 1 - call_probs
         return probs
 
-    def _find_decision(self, record: np.ndarray) -> tuple[EndgameSolution, int]:
-        """Return a solution with the decision at the table `record` [1], and the decision's index.
-
-        The solution is for the seat to act; the index is in `solution.lines.street.decision_lines`.
-        """
+    def _replay(self, record: np.ndarray) -> np.ndarray:
+        """Return a table `record` [1] before each of its M actions and after the last, [M + 1]."""
         moves = int(record["moves"][0])
         tables = Tables(self._game, moves + 1, 0)
         tables.deal(decks=np.repeat(record["deck"], moves + 1, axis=0))
         tables.replay(np.repeat(record["line"], moves + 1, axis=0), np.arange(moves + 1))
-        start_move = int(np.argmax(tables.records["street"] == self._last_street))
-        game, actions = self._poker_game, record["line"][0, :moves].astype(np.int64)
-        board_cards = record["deck"][0, game.seats * game.hole_cards : game.cards_dealt]
-        own_seat = int(record["to_act"][0])
+        return tables.records
+
+    def _find_decision(
+        self, past_tables: np.ndarray, board_cards: np.ndarray
+    ) -> tuple[EndgameSolution, int]:
+        """Return a solution with the decision at the last of the tables, and the decision's index.
+
+        The solution is for the seat to act; the index is in `solution.lines.street.decision_lines`.
+        `past_tables` is the result of `_replay`.
+        """
+        start_move = int(np.argmax(past_tables["street"] == self._last_street))
+        moves, own_seat = len(past_tables) - 1, int(past_tables["to_act"][-1])
+        actions = past_tables["line"][-1, :moves].astype(np.int64)
         included_moves = start_move
         while True:
-            past_tables = tables.records[: start_move + 1]
             solution = self._get_solution(
-                own_seat, past_tables, actions[:included_moves], board_cards.astype(np.int64)
+                own_seat, past_tables[: start_move + 1], actions[:included_moves], board_cards
             )
             line = 0
             for move in range(start_move, moves):
@@ -162,8 +196,8 @@ class EndgameSolverBot(Bot):
             cached_bytes = sum(solution.policy.nbytes for solution in self._solutions.values())
             if cached_bytes > MAX_CACHED_BYTES:
                 self._solutions.clear()
-            arguments = own_seat, past_tables, actions, board_cards
-            self._solutions[key] = self._solve_last_street(*arguments)
+            solution = self._solve_last_street(own_seat, past_tables, actions, board_cards)
+            self._solutions[key] = solution
         return self._solutions[key]
 
     def _solve_last_street(
@@ -181,15 +215,13 @@ class EndgameSolverBot(Bot):
             self._game, self._sized_game, past_tables[-1:], included_actions
         )
         street = lines.street
-        terminal_arrays = pack_terminal_arrays(street, self._ranges, board_cards)
-        arrays = pack_line_arrays(street), terminal_arrays
+        terminal_arrays = betting_lines.pack_terminal_arrays(street, self._ranges, board_cards)
+        arrays = betting_lines.pack_line_arrays(street), terminal_arrays
         board = self._boards.list_boards_by_street(board_cards)[self._last_street]
         own_decisions = np.flatnonzero(street.seat[street.decision_lines] == own_seat)
-        query = self._player, street.decision_records[own_decisions], [board], lambda rows: None
+        query = self._player, street.decision_records[own_decisions], [board]
         ((own_policy,),) = self._range_query.iterate_board_policies(*query)
-        own_probs = lines.map_to_choices(own_decisions, own_policy.probs)
-        policy = np.zeros((len(street.legal_mask), *own_probs.shape[1:]))
-        policy[own_decisions] = own_probs
+        policy = lines.map_to_choices(own_decisions, own_policy.probs)
         rows = np.maximum(own_policy.row_of_hand, 0)
         opt_out_values = compute_response_values(*arrays, policy, rows, ranges, own_seat)
         possible_hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))
@@ -197,9 +229,65 @@ class EndgameSolverBot(Bot):
         row_of_hand[possible_hands] = np.arange(len(possible_hands))
         game = *arrays, street.legal_mask, possible_hands, row_of_hand
         other_seat = ranges, own_seat, self.range_share, opt_out_values
-        probs = run_discounted_cfr(*game, *other_seat, self.iterations)
-        solution = probs[own_decisions].astype(np.float32)
-        return EndgameSolution(lines, own_decisions, solution, row_of_hand)
+        solution = run_discounted_cfr(*game, *other_seat, self.iterations).astype(np.float32)
+        return EndgameSolution(lines, solution, row_of_hand)
+
+    def _get_call_probs(self, past_tables: np.ndarray, board_cards: np.ndarray) -> np.ndarray:
+        """Return the probability of calling an all-in with each of H hands, [H], from the cache.
+
+        `past_tables` is the result of `_replay`; `board_cards` are those dealt so far.
+        """
+        moves = len(past_tables) - 1
+        key = past_tables["line"][-1, :moves].tobytes() + board_cards.tobytes()
+        if key not in self._call_probs:
+            if len(self._call_probs) >= MAX_CACHED_ALL_INS:
+                self._call_probs.clear()
+            self._call_probs[key] = self._solve_all_in(past_tables, board_cards)
+        return self._call_probs[key]
+
+    def _solve_all_in(self, past_tables: np.ndarray, board_cards: np.ndarray) -> np.ndarray:
+        """Return the probability of calling the all-in at the last of `past_tables`, [H]."""
+        before, now = past_tables[-2], past_tables[-1]
+        own_seat, other_seat = int(now["to_act"]), int(before["to_act"])
+        actions = now["line"][: len(past_tables) - 2].astype(np.int64)
+        ranges = self._compute_ranges(past_tables[:-2], actions, board_cards)
+        board = self._boards.list_boards_by_street(board_cards)[now["street"]]
+        hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))
+        ranges = ranges[:, hands].astype(np.float32)
+        after_call = tables_from_records(self._game, past_tables[-1:].copy())
+        after_call.step(np.array([CALL]))
+        stakes = AllInStakes(
+            called=float(after_call.records["paid"][0, :2].min()),
+            folded=float(now["paid"][own_seat]),
+            checked=float(before["paid"][:2].max()),
+            other_folded=float(before["paid"][other_seat]),
+        )
+        other_range = self.range_share * ranges[other_seat]
+        other_range += (1 - self.range_share) / len(hands)
+        is_disjoint = self._ranges.mask_disjoint_hands(hands)[:, hands].astype(np.float32)
+        win_margins = self._get_win_margins(board_cards, hands)
+        own_range = ranges[own_seat]
+        call_probs = solve_all_in(
+            win_margins, is_disjoint, own_range, other_range, stakes, self.iterations
+        )
+        # Win margins from a sample of boards differ a little between equivalent hands.
+        representatives, representative_of_hand = self._boards.find_hand_representatives(board)
+        group = representative_of_hand[hands]
+        sums = np.bincount(group, call_probs, len(representatives))
+        means = sums / np.bincount(group, minlength=len(representatives))
+        return np.where(representative_of_hand >= 0, means[representative_of_hand], 0.0)
+
+    def _get_win_margins(self, board_cards: np.ndarray, hands: np.ndarray) -> np.ndarray:
+        """Return the win margin of each of R hands against each of them, [R, R], from the cache."""
+        key = board_cards.tobytes()
+        if key not in self._win_margins:
+            if len(self._win_margins) >= MAX_CACHED_BOARDS:
+                self._win_margins.clear()
+            generator = np.random.Generator(np.random.PCG64(0))
+            arguments = self._poker_game, self._ranges, hands, board_cards, generator
+            margins = compute_win_margins(*arguments)[:, hands]
+            self._win_margins[key] = margins.astype(np.float32)
+        return self._win_margins[key]
 
     def _compute_ranges(
         self, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
@@ -212,16 +300,15 @@ class EndgameSolverBot(Bot):
         boards = self._boards.list_boards_by_street(board_cards)
         for street in np.unique(past_tables["street"]):
             moves = np.flatnonzero(past_tables["street"] == street)
-            query = self._player, past_tables[moves], [boards[street]], lambda rows: None
-            for (policy,) in self._range_query.iterate_board_policies(*query):
-                for move, probs in zip(moves, policy.probs, strict=True):
-                    action, played = int(actions[move]), np.flatnonzero(probs.any(0))
-                    if action >= RAISE and played[-1] >= RAISE:
-                        # If the player never makes this raise, take the nearest that it makes.
-                        action = played[find_nearest(played, action)]
-                    prob_of_hand = probs[policy.row_of_hand, action]
-                    prob_of_hand += EXPLORATION * (uniform[move] - prob_of_hand)
-                    seat = past_tables["to_act"][move]
-                    reach[seat] *= prob_of_hand / (reach[seat] @ prob_of_hand)
-        ranges: np.ndarray = reach / reach.sum(1, keepdims=True)
-        return ranges
+            query = self._player, past_tables[moves], [boards[street]]
+            ((policy,),) = self._range_query.iterate_board_policies(*query)
+            for move, probs in zip(moves, policy.probs, strict=True):
+                action, played = int(actions[move]), np.flatnonzero(probs.any(0))
+                if action >= RAISE and played[-1] >= RAISE:
+                    # If the player never makes this raise, take the nearest that it makes.
+                    action = played[find_nearest(played, action)]
+                prob_of_hand = probs[policy.row_of_hand, action]
+                prob_of_hand += EXPLORATION * (uniform[move] - prob_of_hand)
+                seat = past_tables["to_act"][move]
+                reach[seat] *= prob_of_hand / (reach[seat] @ prob_of_hand)
+        return np.asarray(reach / reach.sum(1, keepdims=True))

@@ -50,12 +50,12 @@ class HoldemBot(Bot):
 
         A row has the two hole cards, then the five board cards, of which those to come are -1.
         """
-        definitions, own_seat = self.to_tables(records).gather_definitions(), records["to_act"]
-        rows, board_positions = np.arange(len(records)), np.arange(MAX_BOARD_CARDS)
-        board_count = definitions["shown"][rows, records["street"]].astype(np.int64)
-        board_start = definitions["seats"].astype(np.int64) * MAX_HOLE_CARDS
-        hole_positions = own_seat[:, None].astype(np.int64) * MAX_HOLE_CARDS + [0, 1]
-        positions = np.hstack([hole_positions, board_start[:, None] + board_positions])
+        tables, board_positions = self.to_tables(records), np.arange(MAX_BOARD_CARDS)
+        shown = tables.gather_definitions()["shown"]
+        board_count = shown[np.arange(len(records)), records["street"]].astype(np.int64)
+        hole_start = records["to_act"][:, None].astype(np.int64) * MAX_HOLE_CARDS
+        board_start = tables.count_seats()[:, None] * MAX_HOLE_CARDS
+        positions = np.hstack([hole_start, hole_start + 1, board_start + board_positions])
         cards = np.take_along_axis(records["deck"], positions, axis=1).astype(np.int64)
         cards[:, MAX_HOLE_CARDS:][board_positions >= board_count[:, None]] = -1
         return cards, board_count
@@ -111,9 +111,9 @@ def get_legal_choice_mask(legal_mask: np.ndarray) -> np.ndarray:
     return np.stack([legal_mask[:, FOLD], legal_mask[:, CALL], legal_mask[:, BET:].any(1)], axis=1)
 
 
-def to_one_hot_choices(choice: np.ndarray) -> np.ndarray:
-    """Return probabilities [B, 3] of fold, call and bet that are 1 for the given choices [B]."""
-    return np.asarray(np.eye(CHOICE_COUNT)[choice])
+def to_choice_probs(is_bet: np.ndarray, is_call: np.ndarray) -> np.ndarray:
+    """Return probabilities [B, 3] of 1: bet if `is_bet` [B], else call if `is_call`, else fold."""
+    return np.asarray(np.eye(CHOICE_COUNT)[np.select([is_bet, is_call], [BET, CALL], FOLD)])
 
 
 def find_smallest_raises(legal_mask: np.ndarray) -> np.ndarray:

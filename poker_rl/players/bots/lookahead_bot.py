@@ -32,8 +32,6 @@ from poker_rl.players.player import compute_checked_probs, sample_from_probs
 from poker_rl.players.player_loader import load_base_player
 from poker_rl.players.successor_values import MAX_TABLES, compute_successor_values
 
-WorldCount = Annotated[int, Range(1, 1e4)]
-Temperature = Annotated[float, Range(0, 1e9, exclude_low=True)]
 MAX_PROBS = 2**24  # most action probabilities of all tables in memory at once, 128 MB
 
 
@@ -42,8 +40,9 @@ class LookaheadBot(Bot):
     """Bot that tries the likely actions of a player in sampled deals, and prefers the best ones."""
 
     policy: str  # spec of the player whose policy and critic are used
-    worlds: WorldCount  # number of deals in which each action is tried
-    temperature: Temperature  # in the game's unit; low values depart further from `policy`
+    worlds: Annotated[int, Range(1, 1e4)]  # number of deals in which each action is tried
+    # In the game's unit; low values depart further from `policy`.
+    temperature: Annotated[float, Range(0, 1e9, exclude_low=True)]
     min_action_prob: Probability  # less probable actions are not tried, except the likeliest one
     seed: Seed
 

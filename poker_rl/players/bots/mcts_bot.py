@@ -25,17 +25,8 @@ import numpy as np
 
 from poker_rl.config.input_checks import NonNegativeFloat, Probability, Range, Seed
 from poker_rl.games.game import hash_bytes, jit, random_below, random_bits
-from poker_rl.games.poker.betting import (
-    CALL,
-    FOLD,
-    MAX_DECK_SIZE,
-    MAX_MOVES,
-    MAX_SEATS,
-    infoset,
-    legal,
-    payoffs,
-    step,
-)
+from poker_rl.games.poker import betting
+from poker_rl.games.poker.betting import CALL, FOLD, MAX_DECK_SIZE, MAX_MOVES, MAX_SEATS
 from poker_rl.games.poker.observation import deal_unseen_cards, find_unseen_cards
 from poker_rl.players.bots.bot import PokerBot
 from poker_rl.players.bots.holdem_bot import (
@@ -43,26 +34,21 @@ from poker_rl.players.bots.holdem_bot import (
     CHOICE_COUNT,
     find_smallest_raises,
     to_legal_action_probs,
-    to_one_hot_choices,
 )
-
-UNIFORM_SCALE = 2.0**-53  # turns 53 random bits into a number in [0, 1)
-
-# Each simulation needs a node of 72 bytes; a million take seconds per decision in hold'em.
-SimulationCount = Annotated[int, Range(1, 1e6)]
 
 
 @dataclass(kw_only=True)
 class MCTSBot(PokerBot):
     """Bot that takes the choice (fold, call or bet) that its simulations visited most often."""
 
-    simulations: SimulationCount
+    # Each simulation needs a node of 72 bytes; a million take seconds per decision in hold'em.
+    simulations: Annotated[int, Range(1, 1e6)]
     exploration: NonNegativeFloat  # factor of the exploration term of UCB1
     rollout_fold_prob: Probability  # probability to fold at a move of a rollout
     seed: Seed
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        choice_probs = to_one_hot_choices(self.count_visits(records).argmax(1))
+        choice_probs = np.eye(CHOICE_COUNT)[self.count_visits(records).argmax(1)]
         legal_mask = self.legal_mask(records)
         return to_legal_action_probs(legal_mask, choice_probs, find_smallest_raises(legal_mask))
 
@@ -97,12 +83,12 @@ def run_searches(definitions, tables, scratch, settings, out):
     unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)
     for i in range(len(tables)):
         game = definitions[i]
-        infoset(game, tables[i], tables[i].to_act, infoset_key)
+        betting.infoset(game, tables[i], tables[i].to_act, infoset_key)
         random_key, random_counter = hash_bytes(infoset_key, seed), np.uint64(0)
         hidden_count, unseen_count = find_unseen_cards(
             game, tables[i], hidden_positions, unseen_cards
         )
-        child[0], visits[0], chips_won[0] = 0, 0, 0
+        child[:], visits[:], chips_won[:] = 0, 0, 0
         node_count, pot_sum = 1, 0
         for simulation in range(simulations):
             scratch_tables[0] = tables[i]
@@ -127,12 +113,10 @@ def run_searches(definitions, tables, scratch, settings, out):
                         node = -1
                         if node_count < simulations:
                             child[parent, choice] = node_count
-                            child[node_count], visits[node_count] = 0, 0
-                            chips_won[node_count] = 0
                             node_count += 1
-                step(game, table, smallest_raise if choice == BET else choice)
+                betting.step(game, table, smallest_raise if choice == BET else choice)
             random_counter = table.draws
-            payoffs(game, table, winnings)
+            betting.payoffs(game, table, winnings)
             for seat in range(game.seats):
                 pot_sum += table.paid[seat]
             for d in range(depth):
@@ -144,7 +128,7 @@ def run_searches(definitions, tables, scratch, settings, out):
 @jit
 def find_smallest_raise(game, table, legal_mask):
     """Fill `legal_mask` [A] and return the smallest legal raise, or 0 if no raise is legal."""
-    legal(game, table, legal_mask)
+    betting.legal(game, table, legal_mask)
     for action in range(BET, len(legal_mask)):
         if legal_mask[action]:
             return action
@@ -155,7 +139,7 @@ def find_smallest_raise(game, table, legal_mask):
 def sample_rollout_choice(table, is_legal, fold_prob):
     """Fold with probability `fold_prob`, else call or bet; an illegal choice becomes a call."""
     bits = random_bits(table)
-    if (bits >> np.uint64(11)) * UNIFORM_SCALE < fold_prob:
+    if (bits >> np.uint64(11)) * 2.0**-53 < fold_prob:  # 53 bits as a number in [0, 1)
         return FOLD if is_legal[FOLD] else CALL
     return BET if is_legal[BET] and bits & np.uint64(1) else CALL
 

@@ -5,10 +5,7 @@ showdown. Each sample deals every live opponent a hand of its range, and the boa
 range contains the best hands; the more often an opponent raised, the smaller is its range. For
 raises before the flop, the best hands are those with the most points by B. Chen's formula; for
 later raises, those that are the strongest on the current board. Some of the samples ignore the
-ranges, because a raise may also be a bluff or a draw.
-
-The bot bets if its equity is large compared with an even share of the pot among the live seats.
-Else it calls if its equity exceeds the pot odds by a margin. All settings are our choice.
+ranges, because a raise may also be a bluff or a draw. All settings are our choice.
 
 Random numbers depend only on the seed and the information set, so the bot is a fixed policy.
 """
@@ -35,31 +32,15 @@ from poker_rl.config.input_checks import (
 from poker_rl.games.cards import MAX_SUITS
 from poker_rl.games.game import Game, hash_bytes, jit, random_below, random_uniform
 from poker_rl.games.hand_strength import evaluate_hand
-from poker_rl.games.poker.betting import (
-    CALL,
-    FOLD,
-    MAX_DECK_SIZE,
-    MAX_HOLE_CARDS,
-    MAX_SEATS,
-    RAISE,
-    infoset,
-)
+from poker_rl.games.poker.betting import MAX_DECK_SIZE, MAX_HOLE_CARDS, MAX_SEATS, RAISE, infoset
 from poker_rl.games.poker.suit_isomorphism import sort_suits
 from poker_rl.games.tables import copy_records
 from poker_rl.players.bet_sizes_player import compute_raise_targets
-from poker_rl.players.bots.holdem_bot import (
-    BET,
-    HoldemBot,
-    find_smallest_raises,
-    to_one_hot_choices,
-)
+from poker_rl.players.bots.holdem_bot import HoldemBot, find_smallest_raises, to_choice_probs
 from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
 
-HOLE_CARD_PAIR_COUNT = MAX_DECK_SIZE * (MAX_DECK_SIZE - 1) // 2  # number of pairs of hole cards
 # Most samples from a range to find a hand without dealt cards; after them, any hand is dealt.
 MAX_TRIES = 50
-SampleCount = Annotated[int, Range(1, 1e6)]
-Margin = Annotated[float, Range(-1, 1)]
 
 
 @dataclass(kw_only=True)
@@ -81,10 +62,10 @@ class PotOddsBot(HoldemBot):
     share_after_raises: list[PositiveShare]
     any_hand_prob: Probability
     bet_threshold: NonNegativeFloat
-    call_margin: Margin
+    call_margin: Annotated[float, Range(-1, 1)]
     bet_pot_share: PositiveFloat
     all_in_share: Probability
-    samples: SampleCount
+    samples: Annotated[int, Range(1, 1e6)]
     seed: Seed
 
     def __post_init__(self, game: Game) -> None:
@@ -96,8 +77,7 @@ class PotOddsBot(HoldemBot):
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         equity, pot_odds = self.estimate_equity_and_pot_odds(records)
         is_bet = equity * records["live"] >= self.bet_threshold
-        is_call = equity >= pot_odds + self.call_margin
-        return to_one_hot_choices(np.select([is_bet, is_call], [BET, CALL], FOLD))
+        return to_choice_probs(is_bet, equity >= pot_odds + self.call_margin)
 
     def estimate_equity_and_pot_odds(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the estimated equity [B] and the pot odds [B] of the seat to act at each table.
@@ -171,10 +151,11 @@ def fill_equities(
     `known_cards` and `board_counts` come from `get_cards_and_board_count`, `percentiles` from
     `compute_chen_percentiles`. `known_cards` and `infoset_key` are overwritten.
     """
-    ranges = np.empty((MAX_SEATS, HOLE_CARD_PAIR_COUNT), np.int64)
+    ranges = np.empty((MAX_SEATS, MAX_DECK_SIZE * (MAX_DECK_SIZE - 1) // 2), np.int64)
     range_sizes = np.empty(MAX_SEATS, np.int64)
     raise_counts = np.empty((MAX_SEATS, 2), np.int64)
     hands = np.empty((MAX_SEATS, MAX_HOLE_CARDS), np.int64)
+    last = len(share_after_raises) - 1
     for i in range(len(tables)):
         game, table, cards, board_count = definitions[i], tables[i], known_cards[i], board_counts[i]
         infoset(game, table, table.to_act, infoset_key)
@@ -187,7 +168,6 @@ def fill_equities(
         opponents = 0
         for seat in range(game.seats):
             if seat != table.to_act and not table.folded[seat]:
-                last = len(share_after_raises) - 1
                 preflop_share = share_after_raises[min(raise_counts[seat, 0], last)]
                 board_share = share_after_raises[min(raise_counts[seat, 1], last)]
                 shares = preflop_share, board_share if board_count else 1.0
@@ -254,12 +234,9 @@ def fill_range(shares, percentiles, known_bits, scratch_and_board, board_count, 
         cards[0], cards[1] = divmod(range_out[j], MAX_DECK_SIZE)
         strengths[j] = evaluate_hand(cards, MAX_HOLE_CARDS + board_count, MAX_SUITS)
     min_strength = np.sort(strengths)[min(int((1 - board_share) * count), count - 1)]
-    strong_count = 0
-    for j in range(count):
-        if strengths[j] >= min_strength:
-            range_out[strong_count] = range_out[j]
-            strong_count += 1
-    return strong_count
+    strong_hands = range_out[:count][strengths >= min_strength]
+    range_out[: len(strong_hands)] = strong_hands
+    return len(strong_hands)
 
 
 @jit
@@ -285,10 +262,10 @@ def deal_opponent_hand(table, dealt_bits, range_hands, any_hand_prob, out):
 @jit
 def draw_undealt_card(table, dealt_bits):
     """Return a random card whose bit in `dealt_bits` is 0."""
-    card = random_below(table, MAX_DECK_SIZE)
-    while dealt_bits >> card & 1:
+    while True:
         card = random_below(table, MAX_DECK_SIZE)
-    return card
+        if not dealt_bits >> card & 1:
+            return card
 
 
 @jit
@@ -298,13 +275,13 @@ def compute_first_hand_share(hands, hand_count, scratch_and_board, board_count):
     Equal hands divide the pot. See `fill_range` for `scratch_and_board`.
     """
     cards = scratch_and_board
-    cards[0], cards[1] = hands[0, 0], hands[0, 1]
-    own_strength = evaluate_hand(cards, MAX_HOLE_CARDS + board_count, MAX_SUITS)
-    winners = 1
-    for i in range(1, hand_count):
+    own_strength = winners = 0
+    for i in range(hand_count):
         cards[0], cards[1] = hands[i, 0], hands[i, 1]
         strength = evaluate_hand(cards, MAX_HOLE_CARDS + board_count, MAX_SUITS)
-        if strength > own_strength:
+        if i == 0:
+            own_strength = strength
+        elif strength > own_strength:
             return 0.0
         winners += strength == own_strength
     return 1 / winners

@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import torch
 
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.players.bots.bot import Bot
-from poker_rl.players.player_loader import load_snapshot_players
+from poker_rl.players.player_loader import CPU, load_snapshot_players
 
 PRETRAINED_FOLDER = Path(__file__).resolve().parents[2] / "released"
 CHECKSUM_FILE = "SHA256SUMS"  # in PRETRAINED_FOLDER, as written by `sha256sum`
@@ -30,9 +29,15 @@ class PretrainedBot(Bot):
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
-        check_bundled_file(self.file)
         path = PRETRAINED_FOLDER / self.file
-        (self._player,) = load_snapshot_players(path, game, torch.device("cpu")).values()
+        lines = (PRETRAINED_FOLDER / CHECKSUM_FILE).read_text().splitlines()
+        checksums = {file: checksum for checksum, file in (line.split() for line in lines)}
+        if self.file not in checksums:
+            allowed = ", ".join(checksums)
+            raise ConfigError(f"file: {self.file} is no bundled file; allowed: {allowed}")
+        if hashlib.sha256(path.read_bytes()).hexdigest() != checksums[self.file]:
+            raise ConfigError(f"{path} does not match {CHECKSUM_FILE}; reinstall poker-rl")
+        (self._player,) = load_snapshot_players(path, game, CPU).values()
 
     @property
     def is_suit_invariant(self) -> bool:
@@ -46,14 +51,3 @@ class PretrainedBot(Bot):
 
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
         return self._player.action_values(records)
-
-
-def check_bundled_file(name: str) -> None:
-    """Raise `ConfigError` unless a file in `poker_rl/released` matches its line of `SHA256SUMS`."""
-    lines = (PRETRAINED_FOLDER / CHECKSUM_FILE).read_text().splitlines()
-    checksums = {file: checksum for checksum, file in (line.split() for line in lines)}
-    if name not in checksums:
-        raise ConfigError(f"file: {name} is no bundled file; allowed: {', '.join(checksums)}")
-    path = PRETRAINED_FOLDER / name
-    if hashlib.sha256(path.read_bytes()).hexdigest() != checksums[name]:
-        raise ConfigError(f"{path} does not match {CHECKSUM_FILE}; reinstall poker-rl")

@@ -21,13 +21,12 @@ import numpy as np
 from poker_rl.config.input_checks import ConfigError, Probability
 from poker_rl.games.cards import MAX_SUITS
 from poker_rl.games.game import Game
-from poker_rl.games.poker.betting import CALL, FOLD, MAX_DECK_SIZE
+from poker_rl.games.poker.betting import MAX_DECK_SIZE
 from poker_rl.players.bots.holdem_bot import (
-    BET,
     HoldemBot,
     get_legal_choice_mask,
     tabulate_by_hole_cards,
-    to_one_hot_choices,
+    to_choice_probs,
 )
 from poker_rl.players.player import mix_with_uniform
 
@@ -60,11 +59,9 @@ class ChenBot(HoldemBot):
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         points = self._points[tuple(self.get_cards_and_board_count(records)[0][:, :2].T)]
         is_call = points >= np.array(self.call_thresholds)[self.classify_position(records)]
-        is_bet = points >= self.bet_threshold
-        planned_probs = to_one_hot_choices(np.select([is_bet, is_call], [BET, CALL], FOLD))
-        return mix_with_uniform(
-            planned_probs, get_legal_choice_mask(legal_mask), self.deviation_prob
-        )
+        planned_probs = to_choice_probs(points >= self.bet_threshold, is_call)
+        legal_choices = get_legal_choice_mask(legal_mask)
+        return mix_with_uniform(planned_probs, legal_choices, self.deviation_prob)
 
     def classify_position(self, records: np.ndarray) -> np.ndarray:
         """Return the position of each seat to act, [B]: 0 early, 1 middle, 2 late."""
@@ -95,8 +92,7 @@ def compute_chen_percentiles() -> np.ndarray:
     points = tabulate_by_hole_cards(compute_chen_points)
     sorted_points = np.sort(points[np.triu_indices(MAX_DECK_SIZE, 1)])
     lower, not_higher = (np.searchsorted(sorted_points, points, side) for side in ("left", "right"))
-    percentiles: np.ndarray = (lower + not_higher) / 2 / len(sorted_points)
-    return percentiles
+    return np.asarray((lower + not_higher) / 2 / len(sorted_points))
 
 
 @dataclass(kw_only=True)

@@ -31,8 +31,8 @@ from poker_rl.games.hand_strength import (
     TWO_PAIR,
     evaluate_best_five,
 )
-from poker_rl.games.poker.betting import CALL, FOLD, MAX_BOARD_CARDS, MAX_HOLE_CARDS
-from poker_rl.players.bots.holdem_bot import BET, HoldemBot, to_one_hot_choices
+from poker_rl.games.poker.betting import MAX_BOARD_CARDS, MAX_HOLE_CARDS
+from poker_rl.players.bots.holdem_bot import HoldemBot, to_choice_probs
 
 KING = MAX_RANKS - 2
 CARDS_TO_DRAW = 4  # number of cards of a flush or straight that make a draw
@@ -56,7 +56,7 @@ class TopPairBot(HoldemBot):
         is_call = (hole_ranks[:, :, None] == board_ranks[:, None]).any((1, 2)) | is_hole_pair
         is_call |= has_draw(cards) & (board_count > 0) & (board_count < final_count)
         is_call |= (board_count == 0) & (hole_ranks.max(1) >= KING)
-        return to_one_hot_choices(np.select([is_bet, is_call], [BET, CALL], FOLD))
+        return to_choice_probs(is_bet, is_call)
 
 
 def is_better_than_top_pair(cards: np.ndarray, board_count: np.ndarray) -> np.ndarray:
@@ -78,12 +78,9 @@ def has_draw(cards: np.ndarray) -> np.ndarray:
     """Return whether the hand and board in each row [B, 7] have a draw, [B]; -1 is no card."""
     # Index 0 marks the cards of the board; index 1 marks these and the hole cards.
     is_held = np.zeros((2, len(cards), MAX_RANKS, MAX_SUITS), bool)
-    row, position = np.nonzero(cards >= 0)
-    card = cards[row, position]
-    is_held[1, row, card // MAX_SUITS, card % MAX_SUITS] = True
-    in_board = position >= MAX_HOLE_CARDS
-    row, card = row[in_board], card[in_board]
-    is_held[0, row, card // MAX_SUITS, card % MAX_SUITS] = True
+    for i, seen_cards in enumerate([cards[:, MAX_HOLE_CARDS:], cards]):
+        row, position = np.nonzero(seen_cards >= 0)
+        is_held[i, row, *divmod(seen_cards[row, position], MAX_SUITS)] = True
     board_suits, suits = is_held.sum(2)
     ranks = np.asarray(is_held.any(3))
     ranks = np.concatenate([ranks[:, :, -1:], ranks], axis=2)  # the ace is low too

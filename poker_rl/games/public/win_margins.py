@@ -59,8 +59,7 @@ def compute_win_margins(
     is_possible = (ranks_blocked_low > 0).astype(np.float32)  # float32 counts exactly up to 2**24
     board_counts = is_possible[:, own_hands].T @ is_possible
     is_disjoint = ranges.mask_disjoint_hands(own_hands)
-    margins: np.ndarray = net_wins * is_disjoint / np.maximum(board_counts, 1)
-    return margins
+    return np.asarray(net_wins * is_disjoint / np.maximum(board_counts, 1))
 
 
 @jit

@@ -1,0 +1,79 @@
+"""Solution of a call or fold against an all-in, by CFR+ over the hands of both seats.
+
+After the all-in no decision follows, so the solved game has only two decisions. First the other
+seat decides with each hand whether to move all-in. If it does not, both seats are assumed to check
+or call until the showdown, unless the other seat prefers to fold. After the all-in, the seat to act
+calls or folds with each hand. CFR+ (arXiv:1407.5042) approximates an equilibrium of this game.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+TINY = np.finfo(np.float32).tiny
+
+
+@dataclass(frozen=True)
+class AllInStakes:
+    """Amounts of chips in a decision about an all-in."""
+
+    called: float  # won or lost by each seat at the showdown, if the all-in is called
+    folded: float  # lost by the seat to act, if it folds
+    checked: float  # won or lost by each seat at the showdown, if there is no all-in
+    other_folded: float  # lost by the other seat, if it folds instead of moving all-in
+
+
+def solve_all_in(
+    win_margins: np.ndarray,
+    is_disjoint: np.ndarray,
+    own_range: np.ndarray,
+    other_range: np.ndarray,
+    stakes: AllInStakes,
+    iterations: int,
+) -> np.ndarray:
+    """Return the probability of a call with each of R hands, [R].
+
+    Args:
+        win_margins: win margin of each hand against each other hand, see `win_margins.py`, [R, R];
+            like all arrays float32, which halves the time.
+        is_disjoint: 1 for pairs of hands that share no card, else 0, [R, R].
+        own_range: probability of each hand of the seat to act, [R].
+        other_range: probability of each hand of the other seat before its all-in, [R].
+        iterations: number of iterations of CFR+.
+    """
+    # All values are counterfactual: sums over the hands of the seat that does not decide.
+    value_without_all_in = np.maximum(
+        win_margins @ own_range * stakes.checked, is_disjoint @ own_range * -stakes.other_folded
+    )
+    all_in_regrets, call_regrets = np.zeros((2, 2, len(own_range)), np.float32)
+    call_prob = np.full(len(own_range), 0.5, np.float32)
+    call_prob_sum = np.zeros(len(own_range))
+    for iteration in range(1, iterations + 1):
+        value_of_all_in = win_margins @ (own_range * call_prob) * stakes.called
+        value_of_all_in += is_disjoint @ (own_range * (1 - call_prob)) * stakes.folded
+        all_in_prob = _update_regrets(all_in_regrets, value_of_all_in, value_without_all_in)
+        all_in_range = other_range * all_in_prob
+        value_of_call = win_margins @ all_in_range * stakes.called
+        value_of_fold = is_disjoint @ all_in_range * -stakes.folded
+        call_prob = _update_regrets(call_regrets, value_of_call, value_of_fold)
+        call_prob_sum += iteration * call_prob
+    return np.asarray(call_prob_sum / (iterations * (iterations + 1) / 2))
+
+
+def _update_regrets(
+    regrets: np.ndarray, first_value: np.ndarray, second_value: np.ndarray
+) -> np.ndarray:
+    """Update the regrets [2, R] of two actions; return the next probability of the first, [R]."""
+    first_prob = _match_regrets(regrets)
+    mean_value = first_prob * first_value + (1 - first_prob) * second_value
+    regrets += np.stack([first_value, second_value]) - mean_value
+    np.maximum(regrets, 0, out=regrets)
+    return _match_regrets(regrets)
+
+
+def _match_regrets(regrets: np.ndarray) -> np.ndarray:
+    """Return the probability of the first action by regret matching, [R]."""
+    total = regrets.sum(0)
+    return np.where(total > 0, regrets[0] / np.maximum(total, TINY), np.float32(0.5))
