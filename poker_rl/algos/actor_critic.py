@@ -210,7 +210,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
                 log_pi = masked_log_softmax(logits, mask[rows])  # [K, B, A]
                 pi = log_pi.exp()
                 entropy = -masked_expectation(pi, log_pi, mask[rows])
-                divergence = max_entropy[rows] - entropy  # KL(pi, uniform) [K, B]
+                divergence = max_entropy[rows] - entropy  # KL(pi, uniform) of each row, [K, B]
                 if self.actor_gradient == "neurd":
                     actor_loss = compute_neurd_loss(
                         log_pi, advantages[rows], mask[rows], kl_weight, self.logit_limit

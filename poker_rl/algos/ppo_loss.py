@@ -69,7 +69,8 @@ class LossInputs:
             self.actor_inputs, self.critic_inputs = self._services.build_actor_and_critic_inputs(
                 *arrays
             )
-        elif self._services.hidden_card_size:  # actor inputs, views of the batch, are up to date
+        elif self._services.hidden_card_size:
+            # Critic inputs are copies of the batch; actor inputs are views, and so up to date.
             self.critic_inputs.rows[:, :width] = self.flatten_column(batch.observation)
             self.critic_inputs.rows[:, width:] = self.flatten_column(batch.hidden_cards)
 

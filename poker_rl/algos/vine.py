@@ -190,7 +190,7 @@ class Vine(NetworkLearner):
         records = rows.records
         for start in range(0, len(decision), MAX_TABLES):
             chunk = decision[start : start + MAX_TABLES], column[start : start + MAX_TABLES]
-            action_values[chunk] = self._roll_out_actions(
+            action_values[chunk] = self._estimate_action_values(
                 records.take(chunk[0]), rows.table[chunk[0]], action[chunk]
             )
         policy = np.where(is_tried, policy, 0.0)
@@ -208,7 +208,7 @@ class Vine(NetworkLearner):
             value=value[is_stored],
         )
 
-    def _roll_out_actions(
+    def _estimate_action_values(
         self, records: np.ndarray, source_table: np.ndarray, action: np.ndarray
     ) -> np.ndarray:
         """Estimate the values of N actions, by one rollout each, in units of `reward_scale` chips.

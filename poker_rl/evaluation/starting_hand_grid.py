@@ -15,7 +15,7 @@ import numpy as np
 from poker_rl.evaluation.matches.match_statistics import is_holdem
 from poker_rl.games.cards import MAX_RANKS, MAX_SUITS
 from poker_rl.games.game import Game
-from poker_rl.games.poker.display.view import DisplayedPoker, list_seat_notes
+from poker_rl.games.poker.display.view import DisplayedPoker, list_position_names
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.position_notation import copy_table_with_cards, format_actions
 from poker_rl.games.poker.record_dtypes import FOLD
@@ -99,7 +99,7 @@ def grid_to_dict(grid: StartingHandGrid, ranks: str) -> dict[str, Any]:
 
 def describe_seat(game: PokerGame, seat: int) -> str:
     """Return the name of a seat with its position, such as `seat 1 (big blind)`."""
-    notes = list_seat_notes(game, seat) if game.blinds else []
+    notes = list_position_names(game, seat) if game.blinds else []
     return f"seat {seat}" + f" ({', '.join(notes)})" * bool(notes)
 
 

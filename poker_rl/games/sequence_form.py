@@ -44,7 +44,8 @@ class SequenceForm(NamedTuple):
     first_run_of_part: np.ndarray  # first run of each part, and at the end R, [P + 1]
     # Row 0: the last edge of each column's own seat; row k: that of the k-th seat to its left.
     leaf_edge: np.ndarray  # [seats, seats * L]
-    leaf_payoff: np.ndarray  # chips won by each column's seat times deal probability, [seats * L]
+    # For each column, the chips that its seat wins, times the probability of the deal, [seats * L].
+    leaf_payoff: np.ndarray
     # First column of each group, and at the end the number of columns, [P + seats + 1].
     first_leaf_of_group: np.ndarray
 

@@ -124,11 +124,11 @@ class RangePolicyQuery:
         boards: Iterable[Board],
         on_progress: Callable[[int], object] = lambda rows: None,
     ) -> Iterator[list[BoardPolicy]]:
-        """Yield the policies on all boards; a list has those of boards that are queried together.
+        """Yield the policies on all boards, in lists; boards of one list are queried together.
 
         A network on a GPU computes the next list while the caller uses the present one. `states`
-        [D] has one table in each public state of the boards' street. `on_progress` is called before
-        each list is yielded, with its number of pairs of a state and a hand.
+        [D] has one table in each public state of the boards' street. Before a list is yielded,
+        `on_progress` is called with the number of pairs of a state and a hand computed for it.
         """
         network_player = player if has_separable_features(player) and len(states) else None
         min_rows = 0 if network_player is None else MIN_ROWS_PER_QUERY

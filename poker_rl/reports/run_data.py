@@ -94,7 +94,7 @@ class RunData:
         return ["exploitability"] if "exploitability" in own else own
 
     def resolve_tag(self, name: str) -> str:
-        """Return `name` if it is a tag, else the headline player's tag of the measure `name`."""
+        """Return `name` if the run has this tag, else the headline player's tag of this measure."""
         return name if name in self.curves else f"eval/{self.headline_player}/{name}"
 
     def has_recorded(self, name: str) -> bool:

@@ -92,7 +92,7 @@ class CFR(TabularSolver):
         edge_count = self._tree.legal_mask.size + game.seats  # see `games.sequence_form`
         self._reach = np.ones(edge_count)  # probability of a seat's moves up to each edge
         self._counterfactual_values = np.zeros(edge_count)  # scratch of `_update_part`
-        self._recompute_reach()
+        self._compute_all_reach()
 
     def learn(self) -> dict[str, float]:
         """Run `iterations_per_step` iterations; return the metric `regret/positive`.
@@ -135,9 +135,9 @@ class CFR(TabularSolver):
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         super().load_state_dict(state)
-        self._recompute_reach()
+        self._compute_all_reach()
 
-    def _recompute_reach(self) -> None:
+    def _compute_all_reach(self) -> None:
         """Compute the reach of every edge (see `_update_part`); later, iterations update it."""
         for part in range(len(self._tree.sequence_form.first_run_of_part) - 1):
             compute_reach(self._tree.sequence_form, part, self._policy, self._reach)

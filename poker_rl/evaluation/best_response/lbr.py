@@ -241,7 +241,7 @@ class ResponderPlay:
         return state.action_probs
 
     def _compute_values(self, state: PublicState, seat: int, view: ResponderView) -> np.ndarray:
-        """Return the value of a state for each of the R hands of a view, in chips, [R]."""
+        """Return the value of a state to the responder with each of the R hands of `view`, [R]."""
         game, reach = self._responder.game, state.reach[None]
         value_sums = sum_state_values(game, view, state.record, reach, seat)[:, 0]
         return np.asarray(value_sums / view.sum_reach(state.reach))

@@ -113,12 +113,12 @@ def compute_showdown_values(hands, hand_order, strengths, reach, out):
     `hand_order` and `strengths` are the results of `sort_by_strength` for the board.
     """
     out[:] = 0
-    add_reach_of_earlier_hands(hands, hand_order, strengths, reach, 1, out)
-    add_reach_of_earlier_hands(hands, hand_order[::-1], strengths[::-1], reach, -1, out)
+    add_reach_of_preceding_hands(hands, hand_order, strengths, reach, 1, out)
+    add_reach_of_preceding_hands(hands, hand_order[::-1], strengths[::-1], reach, -1, out)
 
 
 @jit
-def add_reach_of_earlier_hands(hands, hand_order, strengths, reach, sign, out):
+def add_reach_of_preceding_hands(hands, hand_order, strengths, reach, sign, out):
     """Add to `out` for each hand `sign` times the total reach of those before it in `hand_order`.
 
     Hands of the same strength do not count, and neither do hands that share a card with this hand.

@@ -63,7 +63,8 @@ class MergingBuffer:
         self._is_binary = services.observation_column.dtype == torch.bool
         self._observation_size = services.observation_column.width or 1
         self._action_count = services.game.action_count
-        self.iteration = 0  # counted by the learner; weights later items by iteration^power
+        # The learner increments it; items added in iteration t weigh t^iteration_weight_power.
+        self.iteration = 0
         self._unmerged_rows = 0  # rows added since the last merge
         self._generator = np.random.Generator(np.random.PCG64(services.sample_seed()))
         self._hash_salt = self._generator.integers(2**64, dtype=np.uint64)

@@ -191,12 +191,12 @@ def build_seat_view(
         paid=paid,
         stack=stack,
         folded=folded,
-        notes=(*list_seat_notes(game, seat), *["all-in"] * (stack == 0 and not folded)),
+        notes=(*list_position_names(game, seat), *["all-in"] * (stack == 0 and not folded)),
     )
 
 
-def list_seat_notes(game: PokerGame, seat: int) -> list[str]:
-    """Return the notes of a seat, such as "button" and the name of its blind."""
+def list_position_names(game: PokerGame, seat: int) -> list[str]:
+    """Return "button" and the name of the seat's blind, as far as the seat has them."""
     notes = ["button"] if seat == game.seats - 1 else []
     if game.forced_raises and game.blinds[seat]:
         amounts = sorted(set(game.blinds) - {0})
