@@ -68,7 +68,10 @@ class EndgameSolution:
 
 @dataclass(kw_only=True)
 class EndgameSolverBot(Bot):
-    """Bot for heads-up poker that solves the last street; before it, it plays as `policy`."""
+    """Bot for heads-up poker that solves the last street and calls of an all-in.
+
+    Otherwise it plays as `policy`.
+    """
 
     policy: str  # spec of the player of the earlier streets, which determines both seats' ranges
     iterations: PositiveInt  # number of iterations of discounted CFR
