@@ -58,9 +58,9 @@ from poker_rl.storage.disk import (
     write_text_atomically,
 )
 from poker_rl.storage.terminal_messages import create_progress_bar, print_line
+from poker_rl.training.process_pool import run_tasks
 from poker_rl.training.rank_and_device import prepare_process
 from poker_rl.training.signals import let_ctrl_c_kill_process
-from poker_rl.training.worker_processes import run_tasks
 
 PLAN_FILE = "tournament.yaml"
 TABLES_FOLDER = "tables"

@@ -1,7 +1,4 @@
-"""Processes of a distributed run, and a pool of processes that run numbered tasks.
-
-The processes of a distributed run are started by torchrun, or without torchrun by rank 0.
-"""
+"""Processes of a distributed run, which torchrun starts, or without torchrun rank 0."""
 
 from __future__ import annotations
 
@@ -15,7 +12,6 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from datetime import timedelta
 from functools import partial
-from multiprocessing.context import BaseContext
 
 import torch
 from torch import distributed as dist
@@ -27,6 +23,7 @@ from poker_rl.config.threads_and_compile_cache import count_cores
 from poker_rl.learning import collectives
 from poker_rl.learning.collectives import ProcessLostError, ShmAllReduce, use_shm_all_reduce
 from poker_rl.storage.disk import name_path_in_errors
+from poker_rl.training.process_pool import KILLED_MESSAGE, open_pool, prepare_pool_process
 from poker_rl.training.rank_and_device import ProcessRank
 from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import write_to_stderr
@@ -35,13 +32,8 @@ from poker_rl.training.signals import write_to_stderr
 # which may take hours. A killed process is detected sooner, by its closed connections.
 TIME_LIMIT = timedelta(days=7)
 GRACE_S = 15.0  # seconds within which the training should report the loss of a worker
-KILLED_MESSAGE = "a worker process was ended, as by lack of memory"
 
-TaskRunner = Callable[[int], None]  # function that runs the task with a number
-
-# Set only in pool processes: `_run_task` if `run_tasks` opened the pool, else `_shm_all_reduce`.
-_run_task: TaskRunner | None = None
-_shm_all_reduce: ShmAllReduce | None = None
+_shm_all_reduce: ShmAllReduce | None = None  # set only in the processes that rank 0 starts
 
 
 @contextmanager
@@ -80,27 +72,6 @@ def connect_workers(
             raise
         finally:
             has_ended.set()
-
-
-@contextmanager
-def open_pool(
-    count: int, context: BaseContext, initializer: Callable[..., None], *arguments: object
-) -> Iterator[ProcessPoolExecutor]:
-    """Open a pool of processes in this context; at its end, kill the processes.
-
-    Raise ChildProcessError if the context fails because one of the processes was killed.
-    """
-    others = set(multiprocessing.active_children())
-    pool = ProcessPoolExecutor(count, context, initializer, arguments)
-    try:
-        yield pool
-    except BrokenProcessPool:
-        raise ChildProcessError(KILLED_MESSAGE) from None
-    finally:
-        pool.shutdown(wait=False, cancel_futures=True)
-        for process in set(multiprocessing.active_children()) - others:
-            process.kill()
-            process.join()
 
 
 @contextmanager
@@ -169,7 +140,7 @@ def _prepare_worker(shm_all_reduce: ShmAllReduce) -> None:
     """Keep the `ShmAllReduce` for this process, and ignore Ctrl-C, which only rank 0 handles."""
     global _shm_all_reduce
     _shm_all_reduce = shm_all_reduce
-    _prepare_pool_process(signal.SIG_IGN)
+    prepare_pool_process(signal.SIG_IGN)
 
 
 def _train_as_rank(rank: int, count: int, port: int, run: Callable[[], RunOutcome]) -> RunOutcome:
@@ -180,41 +151,3 @@ def _train_as_rank(rank: int, count: int, port: int, run: Callable[[], RunOutcom
     # The last argument is a check that all processes are alive, which only rank 0 needs to make.
     with use_shm_all_reduce(_shm_all_reduce, rank, lambda: None):
         return run()
-
-
-def run_tasks(
-    create_task_runner: Callable[[], TaskRunner], tasks: Sequence[int], workers: int
-) -> Iterator[int]:
-    """Run tasks in a pool of processes, and yield the number of each finished task.
-
-    Each process calls `create_task_runner` once, and ends when this process ends or is killed. An
-    error of a task is raised here, and ChildProcessError if a process of the pool was killed.
-    """
-    context = multiprocessing.get_context("spawn")  # a fork would lack the threads of this process
-    count = min(workers, len(tasks))
-    with open_pool(count, context, _prepare_pool_process, signal.SIG_DFL) as pool:
-        task_by_future = {pool.submit(_do_task, create_task_runner, task): task for task in tasks}
-        for future in as_completed(task_by_future):
-            future.result()
-            yield task_by_future[future]
-
-
-def _prepare_pool_process(interrupt_handler: signal.Handlers) -> None:
-    """Set this process's handler of Ctrl-C, and let the process end when its parent ends."""
-    threading.Thread(target=_exit_with_parent, daemon=True).start()
-    signal.signal(signal.SIGINT, interrupt_handler)
-    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
-
-
-def _do_task(create_task_runner: Callable[[], TaskRunner], task: int) -> None:
-    global _run_task
-    _run_task = _run_task or create_task_runner()
-    _run_task(task)
-
-
-def _exit_with_parent() -> None:
-    """Wait until the parent process has ended, and then exit at once."""
-    parent = multiprocessing.parent_process()
-    assert parent is not None
-    parent.join()
-    os._exit(1)

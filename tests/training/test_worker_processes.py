@@ -23,9 +23,9 @@ from tiny import same
 from poker_rl.config import ConfigError
 from poker_rl.storage import checkpoint
 from poker_rl.training import worker_processes
+from poker_rl.training.process_pool import run_tasks
 from poker_rl.training.rank_and_device import ProcessRank, prepare_process
 from poker_rl.training.run_checkpoints import remove_old_worker_files
-from poker_rl.training.worker_processes import run_tasks
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -229,7 +229,7 @@ def test_they_end_with_the_process_that_shares_out(number, tmp_path):
         "from functools import partial\n"
         "from pathlib import Path\n"
         "from poker_rl.training.signals import let_ctrl_c_kill_process\n"
-        "from poker_rl.training.worker_processes import run_tasks\n"
+        "from poker_rl.training.process_pool import run_tasks\n"
         "from test_worker_processes import LONG, begin\n"
         "if __name__ == '__main__':\n"
         "    with let_ctrl_c_kill_process():\n"
