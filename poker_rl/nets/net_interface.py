@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, Literal, Protocol, get_args
+from typing import Any, Literal, Protocol
 
 import numpy as np
 import torch
@@ -25,8 +25,14 @@ FeatureKind = Literal[
 ]
 
 # Each input of these features depends only on cards or only on bets; bets are in chips, if shown.
-SEPARABLE_FEATURES = tuple(
-    kind for kind in get_args(FeatureKind) if kind not in ("infoset", "every_card")
+SEPARABLE_FEATURES: tuple[FeatureKind, ...] = (
+    "observation",
+    "sorted_suits",
+    "log_chips",
+    "hand_strength",
+    "rank",
+    "table",
+    "history",
 )
 
 

@@ -51,7 +51,7 @@ from poker_rl.players.range_policy import RangePolicyQuery
 
 MAX_CACHED_BYTES = 2**28  # if the cached solutions take more, all of them are dropped
 MAX_CACHED_ALL_INS = 2**13  # 10 kB each; if there are more, all of them are dropped
-MAX_CACHED_BOARDS = 16  # boards whose win margins are kept, 7 MB each
+MAX_CACHED_BOARDS = 16  # boards whose arrays over pairs of hands are kept, 14 MB each
 EXPLORATION = 1e-3  # share of uniform play assumed for past actions, so that no range is empty
 
 
@@ -98,7 +98,7 @@ class EndgameSolverBot(Bot):
         self._last_street = len(poker_game.board_cards) - 1
         self._solutions: dict[bytes, EndgameSolution] = {}
         self._call_probs: dict[bytes, np.ndarray] = {}
-        self._win_margins: dict[bytes, np.ndarray] = {}
+        self._pair_arrays: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
 
     @property
     def is_suit_invariant(self) -> bool:
@@ -119,10 +119,10 @@ class EndgameSolverBot(Bot):
         """Return a mask [B] of the tables where each choice, a fold or a call, ends the betting."""
         tables = tables_from_records(self._game, records.copy())
         legal_mask = tables.legal_mask()
-        rows = np.flatnonzero(legal_mask[:, FOLD] & ~legal_mask[:, RAISE:].any(1))
+        may_not_raise = legal_mask[:, FOLD] & ~legal_mask[:, RAISE:].any(1)
+        rows = np.flatnonzero(may_not_raise)
         tables.step(np.full(len(rows), CALL), rows)
-        is_over = tables.records["over"] == 1
-        return np.asarray(is_over & np.isin(np.arange(len(records)), rows))
+        return np.asarray(may_not_raise & (tables.records["over"] == 1))
 
     def _compute_solved_probs(self, records: np.ndarray) -> np.ndarray:
         """Return the solutions' action probabilities at B tables, [B, A]."""
@@ -267,11 +267,9 @@ class EndgameSolverBot(Bot):
         )
         other_range = self.range_share * ranges[other_seat]
         other_range += (1 - self.range_share) / len(hands)
-        is_disjoint = self._ranges.mask_disjoint_hands(hands)[:, hands].astype(np.float32)
-        win_margins = self._get_win_margins(board_cards, hands)
-        own_range = ranges[own_seat]
+        pair_arrays = self._get_pair_arrays(board_cards, hands)
         call_probs = solve_all_in(
-            win_margins, is_disjoint, own_range, other_range, stakes, self.iterations
+            *pair_arrays, ranges[own_seat], other_range, stakes, self.iterations
         )
         # Win margins from a sample of boards differ a little between equivalent hands.
         representatives, representative_of_hand = self._boards.find_hand_representatives(board)
@@ -280,17 +278,20 @@ class EndgameSolverBot(Bot):
         means = sums / np.bincount(group, minlength=len(representatives))
         return np.where(representative_of_hand >= 0, means[representative_of_hand], 0.0)
 
-    def _get_win_margins(self, board_cards: np.ndarray, hands: np.ndarray) -> np.ndarray:
-        """Return the win margin of each of R hands against each of them, [R, R], from the cache."""
+    def _get_pair_arrays(
+        self, board_cards: np.ndarray, hands: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return `win_margins` and `is_disjoint` of `solve_all_in` for R hands, from the cache."""
         key = board_cards.tobytes()
-        if key not in self._win_margins:
-            if len(self._win_margins) >= MAX_CACHED_BOARDS:
-                self._win_margins.clear()
+        if key not in self._pair_arrays:
+            if len(self._pair_arrays) >= MAX_CACHED_BOARDS:
+                self._pair_arrays.clear()
             generator = np.random.Generator(np.random.PCG64(0))
             arguments = self._poker_game, self._ranges, hands, board_cards, generator
-            margins = compute_win_margins(*arguments)[:, hands]
-            self._win_margins[key] = margins.astype(np.float32)
-        return self._win_margins[key]
+            arrays = compute_win_margins(*arguments), self._ranges.mask_disjoint_hands(hands)
+            win_margins, is_disjoint = (array[:, hands].astype(np.float32) for array in arrays)
+            self._pair_arrays[key] = win_margins, is_disjoint
+        return self._pair_arrays[key]
 
     def _compute_ranges(
         self, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
