@@ -137,8 +137,12 @@ class SampledPublicTree:
         uniform = (legal / legal.sum(1, keepdims=True))[:, None]
         line_reach = np.empty((2, len(street.parent_line), *reach.shape[2:]))
         line_reach[:, : street.entering_count] = reach * is_possible
-        fill_reach(lines, probs, row_of_hand, line_reach[0])
-        fill_reach(lines, probs + self.exploration * (uniform - probs), row_of_hand, line_reach[1])
+        explored_probs = probs + self.exploration * (uniform - probs)
+        hand_policies = [
+            each[:, row_of_hand].transpose(0, 2, 1).copy() for each in (probs, explored_probs)
+        ]
+        for each_policy, each_reach in zip(hand_policies, line_reach, strict=True):
+            fill_reach(lines, each_policy, each_reach)
 
         values = np.zeros(line_reach.shape[1:])
         terminal_arrays = pack_terminal_arrays(street, ranges, board.cards)
@@ -149,7 +153,7 @@ class SampledPublicTree:
                 street_index + 1, board, line_reach[:, continuing], board_prob
             )
         for seat in range(2):
-            propagate_policy_values(lines, probs, row_of_hand, seat, values[:, seat])
+            propagate_policy_values(lines, hand_policies[0], seat, values[:, seat])
 
         if len(street.decision_lines):
             hand_counts = np.bincount(row_of_hand[is_possible], minlength=probs.shape[1])
@@ -190,16 +194,19 @@ def _fill_advantages_and_weights(
     """
     entering, parent, action, seat, state_of_line = lines
     hands, representatives, hand_weights = decided_hands
-    other_reach, exploring_other_reach = np.empty((2, advantages.shape[0], len(hands)))
+    other_reach, exploring_other_reach = np.empty((2, len(parent), len(hands)))
+    for actor in range(2):
+        acting_lines, other_seat = np.flatnonzero(seat == actor), 1 - actor
+        sum_compatible_reach(hands, reach[:, other_seat], acting_lines, other_reach)
+        exploring_reach_of_other = exploring_reach[:, other_seat]
+        sum_compatible_reach(hands, exploring_reach_of_other, acting_lines, exploring_other_reach)
     for line in range(len(parent)):
         if seat[line] >= 0:
             actor, d = seat[line], state_of_line[line]
-            sum_compatible_reach(hands, reach[line, 1 - actor], other_reach[d])
-            sum_compatible_reach(hands, exploring_reach[line, 1 - actor], exploring_other_reach[d])
             for r in range(len(representatives)):
                 hand = representatives[r]
-                weight = hand_weights[r] * exploring_other_reach[d, hand]
-                weight *= other_reach[d, hand] > MIN_REACH
+                weight = hand_weights[r] * exploring_other_reach[line, hand]
+                weight *= other_reach[line, hand] > MIN_REACH
                 weights[0, d, r] = weight * exploring_reach[line, actor, hand]
                 weights[1, d, r] = weight * reach[line, actor, hand]
     for line in range(entering, len(parent)):
@@ -208,4 +215,4 @@ def _fill_advantages_and_weights(
         for r in range(len(representatives)):
             hand = representatives[r]
             gain = values[line, actor, hand] - values[parent_line, actor, hand]
-            advantages[d, r, action[line]] = gain / max(other_reach[d, hand], MIN_REACH)
+            advantages[d, r, action[line]] = gain / max(other_reach[parent_line, hand], MIN_REACH)

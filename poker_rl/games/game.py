@@ -68,15 +68,17 @@ def vectorized_jit(*, reorder_sums: bool) -> Any:
 
     def decorate(function: Any) -> Any:
         compiled = njit(function)
+        compile_without_vectors = compiled.compile
 
-        def run(*arrays: Any) -> Any:
-            previous, config.LOOP_VECTORIZE = config.LOOP_VECTORIZE, 1  # the first call compiles
+        def compile_with_vectors(signature: Any) -> Any:
+            previous, config.LOOP_VECTORIZE = config.LOOP_VECTORIZE, 1
             try:
-                return compiled(*arrays)
+                return compile_without_vectors(signature)
             finally:
                 config.LOOP_VECTORIZE = previous
 
-        return run
+        compiled.compile = compile_with_vectors
+        return compiled
 
     return decorate
 

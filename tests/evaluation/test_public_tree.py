@@ -281,11 +281,13 @@ def test_a_showdown_of_ranges_is_that_of_all_pairs(definition, cards):
     reach = generator.random(len(ranges.hands)) * ranges.mask_compatible_hands(board)
     reach[generator.random(len(reach)) < 0.3] = 0
     won, by_fold = double_loop(ranges, board, reach, len(definition.suits))
-    out = np.empty(len(reach))
-    compute_showdown_values(ranges.hands, *ranges.sort_by_strength(board), reach, out)
-    np.testing.assert_allclose(out, won, atol=1e-12)
-    sum_compatible_reach(ranges.hands, reach, out)
-    np.testing.assert_allclose(out, by_fold, atol=1e-12)
+    scale = np.arange(80.0)[:, None]  # of the reach in each row; odd rows are evaluated
+    rows, out = np.arange(1, 80, 2), np.zeros((80, len(reach)))
+    by_strength = ranges.sort_by_strength(board)
+    compute_showdown_values(ranges.hands, *by_strength, scale * reach, rows, out)
+    np.testing.assert_allclose(out, scale * (scale % 2) * won, atol=1e-10)
+    sum_compatible_reach(ranges.hands, scale * reach, rows, out)
+    np.testing.assert_allclose(out, scale * (scale % 2) * by_fold, atol=1e-10)
 
 
 def test_flops_and_hands_up_to_the_names_of_suits_are_as_many_as_is_known():

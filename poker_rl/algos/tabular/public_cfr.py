@@ -93,7 +93,9 @@ class PublicCFR(TabularSolver):
     def _compute_mean_first_street_regret(self) -> float:
         """Return the largest positive regret (mean over first-street infosets) in chips/hand."""
         nodes, tree = self._infoset_index.nodes[0].children, self._tree
-        means = [compute_mean_max_regret(self._regrets[node.rows]) for node in nodes]
+        shape = *tree.streets[0].legal_mask.shape, -1
+        by_node = [self._regrets[node.rows].reshape(shape).transpose(0, 2, 1) for node in nodes]
+        means = [compute_mean_max_regret(each.reshape(-1, each.shape[2])) for each in by_node]
         mean = np.average(means, weights=[node.board.multiplicity for node in nodes])
         return float(mean) / tree.hand_pair_count / tree.boards.count_next_boards(0)
 
@@ -103,10 +105,10 @@ class PublicCFR(TabularSolver):
         for node in self._infoset_index.nodes[1:]:
             rows = node.rows
             legal = self._tree.streets[node.street].legal_mask
-            sums = self._policy_sums[rows].reshape(len(legal), -1, legal.shape[1])
+            sums = self._policy_sums[rows].reshape(*legal.shape, -1)
             probs = np.empty(sums.shape)
             normalize_positive(sums, legal, probs)
-            policy[rows] = probs.reshape(-1, legal.shape[1])
+            policy[rows] = probs.transpose(0, 2, 1).reshape(-1, legal.shape[1])
         return {"average": PublicTabularPlayer(self._game, policy)}
 
     def _update_next_boards(self, node: BoardNode, reach: np.ndarray, threads: int) -> np.ndarray:
@@ -138,17 +140,17 @@ class PublicCFR(TabularSolver):
         """Update a board and all later ones; arguments and result as in `_update_next_boards`."""
         street, rows = self._tree.streets[node.street], node.rows
         legal_mask = street.legal_mask
-        shape = *legal_mask.shape[:1], len(node.representatives), legal_mask.shape[1]
+        shape = *legal_mask.shape, len(node.representatives)  # [D, A, R]
         regrets, policy_sums = (
             array[rows].reshape(shape) for array in (self._regrets, self._policy_sums)
         )
         policy = np.empty(shape)
         normalize_positive(regrets, legal_mask, policy)
         lines, is_possible = pack_line_arrays(street), node.representative_of_hand >= 0
-        row_of_hand = np.maximum(node.representative_of_hand, 0)
+        hand_policy = policy.take(np.maximum(node.representative_of_hand, 0), axis=2)  # [D, A, H]
         all_reach = np.empty((len(street.parent_line), 2, reach.shape[2]))
         all_reach[: street.entering_count] = reach * is_possible
-        fill_reach(lines, policy, row_of_hand, all_reach)
+        fill_reach(lines, hand_policy, all_reach)
         hand_values = np.zeros((len(street.parent_line), reach.shape[2]))
         terminal_arrays = pack_terminal_arrays(street, self._tree.ranges, node.board.cards)
         fill_terminal_values(terminal_arrays, self._seat, all_reach, hand_values)
@@ -156,7 +158,11 @@ class PublicCFR(TabularSolver):
             hand_values[street.continuing_lines] = self._update_next_boards(
                 node, all_reach[street.continuing_lines], threads
             )
-        propagate_policy_values(lines, policy, row_of_hand, self._seat, hand_values)
-        arrays = all_reach, hand_values, regrets, policy_sums
-        update_regrets(lines, node.representatives, policy, self._seat, self._weights, *arrays)
+        propagate_policy_values(lines, hand_policy, self._seat, hand_values)
+        own_reach, own_values = (
+            array.take(node.representatives, axis=1)
+            for array in (all_reach[:, self._seat], hand_values)
+        )
+        arrays = own_reach, own_values, regrets, policy_sums
+        update_regrets(lines, policy, self._seat, self._weights, *arrays)
         return hand_values[: street.entering_count] * is_possible

@@ -135,9 +135,9 @@ class _PublicTreeWalk:
         line_reach = np.empty((len(street.parent_line), 2, len(is_possible)))
         line_reach[: street.entering_count] = (reach * is_possible).transpose(1, 0, 2)
         # Impossible hands have the row -1; any row will do for them, because their reach is 0.
-        row_of_hand = np.maximum(policy.row_of_hand, 0)
+        hand_policy = policy.probs[:, np.maximum(policy.row_of_hand, 0)].transpose(0, 2, 1)
         lines = pack_line_arrays(street)
-        fill_reach(lines, policy.probs, row_of_hand, line_reach)
+        fill_reach(lines, hand_policy.copy(), line_reach)
         best_response_values = np.zeros(line_reach.shape)
         terminal_arrays = pack_terminal_arrays(street, self.tree.ranges, board.cards)
         for seat in range(2):

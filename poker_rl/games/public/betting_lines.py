@@ -4,10 +4,10 @@ A betting line is a sequence of actions from the start of the hand. In poker leg
 depend on the cards, so all deals have the same betting lines.
 
 In the passes, `lines` is the result of `pack_line_arrays` for a street with N lines, and H is the
-number of hands. `probs` [D, R, A] has the probability of each of A actions at each of the D lines
-after which a seat decides, for each of R classes of hands that are played alike. `row_of_hand` [H]
-is the index of each hand's class, arbitrary for hands that share a card with the board, because
-their reach is 0.
+number of hands. `policy` [D, A, H] has the probability of each of A actions at each of the D lines
+after which a seat decides, with each hand; it is arbitrary for hands that share a card with the
+board, because their reach is 0. Adjacent hands are adjacent in memory, so that SIMD instructions
+can process several of them at once.
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from poker_rl.config.input_checks import ConfigError
-from poker_rl.games.game import Game, jit
+from poker_rl.games.game import Game, vectorized_jit
 from poker_rl.games.public.ranges import Ranges, compute_showdown_values, sum_compatible_reach
-from poker_rl.games.sequence_form import fill_regret_matching
 from poker_rl.games.tables import Tables
 
 MAX_LINES = 200_000  # limit on the betting lines of a game; limit hold'em has 27,000
@@ -143,43 +142,40 @@ def pack_terminal_arrays(
     return street.terminal_lines, street.is_fold, street.stakes, ranges.hands, *by_strength
 
 
-@jit
-def fill_reach(lines, probs, row_of_hand, reach):
+@vectorized_jit(reorder_sums=False)
+def fill_reach(lines, policy, reach):
     """Write for each line of a street the probability that each seat plays it with each hand.
 
     In `reach` [N, 2, H], the entries of the entering lines must already be written.
     """
     entering_count, parent, action, seat, decision_of_line = lines
     for line in range(entering_count, len(parent)):
-        parent_line = parent[line]
-        actor = seat[parent_line]
-        policy = probs[decision_of_line[parent_line], :, action[line]]
+        actor, parent_reach = seat[parent[line]], reach[parent[line]]
+        probs = policy[decision_of_line[parent[line]], action[line]]
         for hand in range(reach.shape[2]):
-            reach[line, actor, hand] = reach[parent_line, actor, hand] * policy[row_of_hand[hand]]
-            reach[line, 1 - actor, hand] = reach[parent_line, 1 - actor, hand]
+            reach[line, actor, hand] = parent_reach[actor, hand] * probs[hand]
+        for hand in range(reach.shape[2]):
+            reach[line, 1 - actor, hand] = parent_reach[1 - actor, hand]
 
 
-@jit
+@vectorized_jit(reorder_sums=False)
 def fill_terminal_values(terminal_arrays, value_seat, reach, values_out):
     """Write the values [N, H] of a seat's hands at the terminal lines of a street.
 
-    A value is the sum of the chips won against each hand that the other seat may hold, each times
-    that hand's `reach` [N, 2, H]. `terminal_arrays` is the result of `pack_terminal_arrays`.
+    Before the call the values are 0. A value is the sum of the chips won against each hand that the
+    other seat may hold, each times that hand's `reach` [N, 2, H]. `terminal_arrays` is the result
+    of `pack_terminal_arrays`.
     """
     terminal_lines, is_fold, stakes, hands, hand_order, strengths = terminal_arrays
+    other_reach, showdowns = reach[:, 1 - value_seat], terminal_lines[~is_fold]
+    sum_compatible_reach(hands, other_reach, terminal_lines[is_fold], values_out)
+    compute_showdown_values(hands, hand_order, strengths, other_reach, showdowns, values_out)
     for i in range(len(terminal_lines)):
-        other_reach = reach[terminal_lines[i], 1 - value_seat]
-        hand_values = values_out[terminal_lines[i]]
-        if is_fold[i]:
-            sum_compatible_reach(hands, other_reach, hand_values)
-        else:
-            compute_showdown_values(hands, hand_order, strengths, other_reach, hand_values)
-        for hand in range(len(hand_values)):
-            hand_values[hand] *= stakes[i, value_seat]
+        values_out[terminal_lines[i]] *= stakes[i, value_seat]
 
 
-@jit
-def propagate_policy_values(lines, probs, row_of_hand, value_seat, values):
+@vectorized_jit(reorder_sums=False)
+def propagate_policy_values(lines, policy, value_seat, values):
     """Propagate the values [N, H] of a seat's hands from the street's last lines to its first.
 
     Before the call the values at decision lines are 0. The values at a line are added to those at
@@ -187,17 +183,17 @@ def propagate_policy_values(lines, probs, row_of_hand, value_seat, values):
     """
     entering_count, parent, action, seat, decision_of_line = lines
     for line in range(len(parent) - 1, entering_count - 1, -1):
-        parent_line = parent[line]
-        if seat[parent_line] == value_seat:
-            policy = probs[decision_of_line[parent_line], :, action[line]]
+        parent_values, line_values = values[parent[line]], values[line]
+        if seat[parent[line]] == value_seat:
+            probs = policy[decision_of_line[parent[line]], action[line]]
             for hand in range(values.shape[1]):
-                values[parent_line, hand] += policy[row_of_hand[hand]] * values[line, hand]
+                parent_values[hand] += probs[hand] * line_values[hand]
         else:
             for hand in range(values.shape[1]):
-                values[parent_line, hand] += values[line, hand]
+                parent_values[hand] += line_values[hand]
 
 
-@jit
+@vectorized_jit(reorder_sums=False)
 def propagate_best_response_values(lines, line_values):
     """Propagate the values [N, 2, H] of each seat's best response from the last lines to the first.
 
@@ -216,36 +212,43 @@ def propagate_best_response_values(lines, line_values):
         has_value[parent_line] = True
 
 
-@jit
-def normalize_positive(weights, legal_mask, out):
-    """Write the policy [D, R, A] proportional to positive weights, or uniform if there are none."""
+@vectorized_jit(reorder_sums=False)
+def normalize_positive(weights, legal_mask, policy):
+    """Write the `policy` [D, A, R] proportional to positive weights, or uniform without any."""
+    total = np.empty(weights.shape[2])
     for d in range(weights.shape[0]):
-        for r in range(weights.shape[1]):
-            fill_regret_matching(weights[d, r], legal_mask[d], out[d, r])
+        legal_count = legal_mask[d].sum()
+        total[:] = 0
+        for a in range(weights.shape[1]):
+            for r in range(weights.shape[2]):
+                total[r] += max(weights[d, a, r], 0.0)
+        for a in range(weights.shape[1]):
+            uniform = legal_mask[d, a] / legal_count
+            for r in range(weights.shape[2]):
+                weight = max(weights[d, a, r], 0.0)
+                policy[d, a, r] = weight / total[r] if total[r] > 0 else uniform
 
 
-@jit
+@vectorized_jit(reorder_sums=False)
 def update_regrets(
-    lines, stored_hands, policy, learner_seat, weights, reach, hand_values, regrets, policy_sums
+    lines, policy, learner_seat, weights, own_reach, hand_values, regrets, policy_sums
 ):
-    """Update regrets and policy sums [D, R, A] at the decision lines of the seat `learner_seat`.
+    """Update regrets and policy sums [D, A, R] at the decision lines of the seat `learner_seat`.
 
-    Index r of their axis R stands for the hand `stored_hands[r]`. `hand_values` [N, H] are the
-    values of the seat's hands after each line. An updated regret is multiplied by `weights[0]` if
-    it is positive, else by `weights[1]`. `weights[2]` is the weight of `policy` in the policy sums.
+    `own_reach` [N, R] is the probability that the seat plays each line with each of R hands, and
+    `hand_values` [N, R] are the values of these hands. An updated regret is multiplied by
+    `weights[0]` if it is positive, else by `weights[1]`. `weights[2]` is the weight of `policy` in
+    the policy sums.
     """
     entering_count, parent, action, seat, decision_of_line = lines
     positive_discount, negative_discount, policy_weight = weights
     for line in range(entering_count, len(parent)):
-        parent_line, a = parent[line], action[line]
-        if seat[parent_line] == learner_seat:
-            d = decision_of_line[parent_line]
-            for r in range(len(stored_hands)):
-                hand = stored_hands[r]
-                regret = regrets[d, r, a] + hand_values[line, hand]
-                regret -= hand_values[parent_line, hand]
+        if seat[parent[line]] == learner_seat:
+            d, a = decision_of_line[parent[line]], action[line]
+            parent_values, parent_reach = hand_values[parent[line]], own_reach[parent[line]]
+            for r in range(regrets.shape[2]):
+                regret = regrets[d, a, r] + hand_values[line, r]
+                regret -= parent_values[r]
                 discount = positive_discount if regret > 0 else negative_discount
-                regrets[d, r, a] = regret * discount
-                policy_sums[d, r, a] += (
-                    policy_weight * reach[parent_line, learner_seat, hand] * policy[d, r, a]
-                )
+                regrets[d, a, r] = regret * discount
+                policy_sums[d, a, r] += policy_weight * parent_reach[r] * policy[d, a, r]

@@ -12,12 +12,15 @@ from itertools import combinations, permutations
 
 import numpy as np
 
-from poker_rl.games.game import jit
+from poker_rl.games.game import jit, vectorized_jit
 from poker_rl.games.hand_strength import SHORT_DECK, evaluate_hand
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.record_dtypes import MAX_DECK_SIZE
 
 BLOCKED_STRENGTH = -1  # strength of a hand that shares a card with the board
+# Ranges that are processed together. For each hand, their numbers are adjacent in memory, so that
+# SIMD instructions can process several ranges at once; a block fits in the cache.
+BLOCK_SIZE = 32
 
 
 class Ranges:
@@ -86,58 +89,100 @@ def compute_strengths(hands, board, suit_count, short_deck, out):
         )
 
 
-@jit
-def sum_compatible_reach(hands, reach, out):
-    """Write for each hand [H] the total `reach` [H] of the hands that share no card with it."""
-    hole_card_count = hands.shape[1]
-    reach_of_card = np.zeros(MAX_DECK_SIZE)
-    total = 0.0
-    for h in range(len(hands)):
-        total += reach[h]
-        for i in range(hole_card_count):
-            reach_of_card[hands[h, i]] += reach[h]
-    for h in range(len(hands)):
-        # The loop below subtracts the hand's own reach `hole_card_count` times, once for each card.
-        # It should be subtracted once, so add the other times back.
-        compatible_reach = total + (hole_card_count - 1) * reach[h]
-        for i in range(hole_card_count):
-            compatible_reach -= reach_of_card[hands[h, i]]
-        out[h] = compatible_reach
+@vectorized_jit(reorder_sums=False)
+def sum_compatible_reach(hands, reach, rows, out):
+    """Write for each hand the total reach of the hands that share no card with it.
 
-
-@jit
-def compute_showdown_values(hands, hand_order, strengths, reach, out):
-    """Write for each hand [H] the total `reach` [H] of weaker hands minus that of stronger hands.
-
-    Hands that share a card with this hand do not count; hands that share one with the board get 0.
-    `hand_order` and `strengths` are the results of `sort_by_strength` for the board.
+    This is done for the ranges `reach[rows]`; each result is written into the same row of `out`.
+    Both arrays are [N, H].
     """
-    out[:] = 0
-    add_reach_of_preceding_hands(hands, hand_order, strengths, reach, 1, out)
-    add_reach_of_preceding_hands(hands, hand_order[::-1], strengths[::-1], reach, -1, out)
+    hole_card_count, all_hands = hands.shape[1], np.arange(len(hands))
+    for first in range(0, len(rows), BLOCK_SIZE):
+        block_rows = rows[first : first + BLOCK_SIZE]
+        block = gather_block(reach, block_rows, all_hands)
+        values, range_count = np.empty_like(block), len(block_rows)
+        total, reach_of_card = np.zeros(range_count), np.zeros((MAX_DECK_SIZE, range_count))
+        for h in range(len(hands)):
+            for t in range(range_count):
+                total[t] += block[h, t]
+            for i in range(hole_card_count):
+                for t in range(range_count):
+                    reach_of_card[hands[h, i], t] += block[h, t]
+        for h in range(len(hands)):
+            # The loop below subtracts the hand's own reach `hole_card_count` times, once for each
+            # card. It should be subtracted once, so add it the other times.
+            for t in range(range_count):
+                values[h, t] = total[t] + (hole_card_count - 1) * block[h, t]
+            for i in range(hole_card_count):
+                for t in range(range_count):
+                    values[h, t] -= reach_of_card[hands[h, i], t]
+        scatter_block(values, block_rows, all_hands, out)
 
 
-@jit
-def add_reach_of_preceding_hands(hands, hand_order, strengths, reach, sign, out):
-    """Add to `out` for each hand `sign` times the total reach of those before it in `hand_order`.
+@vectorized_jit(reorder_sums=False)
+def compute_showdown_values(hands, hand_order, strengths, reach, rows, out):
+    """Write for each hand the total reach of weaker hands minus that of stronger hands.
 
-    Hands of the same strength do not count, and neither do hands that share a card with this hand.
+    Hands that share a card with this hand do not count; hands that share one with the board are
+    left out. `hand_order` and `strengths` are the results of `sort_by_strength` for the board; see
+    `sum_compatible_reach` for the other arguments.
     """
-    hole_card_count, count = hands.shape[1], len(hand_order)
-    reach_of_card = np.zeros(MAX_DECK_SIZE)
-    total, start = 0.0, 0
+    for first in range(0, len(rows), BLOCK_SIZE):
+        block_rows = rows[first : first + BLOCK_SIZE]
+        block = gather_block(reach, block_rows, hand_order)
+        values = np.zeros_like(block)
+        add_reach_of_preceding_hands(hands, hand_order, strengths, 1, block, values)
+        add_reach_of_preceding_hands(hands, hand_order, strengths, -1, block, values)
+        scatter_block(values, block_rows, hand_order, out)
+
+
+@vectorized_jit(reorder_sums=False)
+def add_reach_of_preceding_hands(hands, hand_order, strengths, sign, block, values):
+    """Add to `values` [R, T], for each hand in `hand_order`, the total reach of the weaker hands.
+
+    If `sign` is -1 instead of 1, subtract that of the stronger hands. Hands that share a card with
+    this hand do not count. `block` [R, T] is the reach of the hands in T ranges.
+    """
+    hole_card_count, (count, range_count) = hands.shape[1], block.shape
+    total, reach_of_card = np.zeros(range_count), np.zeros((MAX_DECK_SIZE, range_count))
+    preceding_reach, start = np.empty(range_count), 0
     while start < count:
-        end = start
-        while end < count and strengths[end] == strengths[start]:
-            hand = hand_order[end]
-            earlier_reach = total
+        end, strength = start, strengths[start if sign > 0 else -1 - start]
+        while end < count and strengths[end if sign > 0 else -1 - end] == strength:
+            position = end if sign > 0 else count - 1 - end
+            for t in range(range_count):
+                preceding_reach[t] = total[t]
             for i in range(hole_card_count):
-                earlier_reach -= reach_of_card[hands[hand, i]]
-            out[hand] += sign * earlier_reach
+                card = hands[hand_order[position], i]
+                for t in range(range_count):
+                    preceding_reach[t] -= reach_of_card[card, t]
+            for t in range(range_count):
+                values[position, t] += sign * preceding_reach[t]
             end += 1
-        for position in range(start, end):
-            hand = hand_order[position]
-            total += reach[hand]
+        for step in range(start, end):
+            position = step if sign > 0 else count - 1 - step
+            for t in range(range_count):
+                total[t] += block[position, t]
             for i in range(hole_card_count):
-                reach_of_card[hands[hand, i]] += reach[hand]
+                card = hands[hand_order[position], i]
+                for t in range(range_count):
+                    reach_of_card[card, t] += block[position, t]
         start = end
+
+
+@vectorized_jit(reorder_sums=False)
+def gather_block(reach, rows, hand_order):
+    """Return the transposed rows `reach[rows]` of `reach` [N, H], in the order of hands given."""
+    block = np.empty((len(hand_order), len(rows)))
+    for t in range(len(rows)):
+        for position in range(len(hand_order)):
+            block[position, t] = reach[rows[t], hand_order[position]]
+    return block
+
+
+@vectorized_jit(reorder_sums=False)
+def scatter_block(block, rows, hand_order, out):
+    """Write a block that has the shape of the result of `gather_block` into the rows of `out`."""
+    for t in range(len(rows)):
+        for position in range(len(hand_order)):
+            out[rows[t], hand_order[position]] = block[position, t]

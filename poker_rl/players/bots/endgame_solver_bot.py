@@ -60,7 +60,7 @@ class EndgameSolution:
     """Solution of the last street for one seat."""
 
     lines: EndgameLines
-    # Probabilities [D, R, K] of K choices at the D decisions with each of R possible hands; they
+    # Probabilities [D, K, R] of K choices at the D decisions with each of R possible hands; they
     # are only meant for the seat's own decisions.
     policy: np.ndarray
     row_of_hand: np.ndarray  # index of each hand among the possible hands, 0 for others, [H]
@@ -148,8 +148,8 @@ class EndgameSolverBot(Bot):
             if records["street"][row] == self._last_street:
                 solution, decision = self._find_decision(past_tables, board_cards)
                 choices = np.flatnonzero(solution.lines.street.legal_mask[decision])
-                policy = solution.policy[decision, solution.row_of_hand[hand[rows]]]
-                probs[rows[:, None], solution.lines.actions[decision, choices]] = policy[:, choices]
+                policy = solution.policy[decision][:, solution.row_of_hand[hand[rows]]]
+                probs[rows, solution.lines.actions[decision, choices][:, None]] = policy[choices]
             else:
                 call_probs = self._get_call_probs(past_tables, board_cards)[hand[rows]]
                 probs[rows, CALL], probs[rows, FOLD] = call_probs, 1 - call_probs
@@ -213,27 +213,29 @@ class EndgameSolverBot(Bot):
         those of the last street that the solution has to include.
         """
         past_actions, included_actions = np.split(actions, [len(past_tables) - 1])
-        ranges = self._compute_ranges(past_tables[:-1], past_actions, board_cards)
+        hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))  # R hands
+        ranges = self._compute_ranges(past_tables[:-1], past_actions, board_cards)[:, hands]
+        row_of_hand = np.zeros(len(self._ranges.hands), np.int64)
+        row_of_hand[hands] = np.arange(len(hands))
         lines = enumerate_endgame_lines(
             self._game, self._sized_game, past_tables[-1:], included_actions
         )
         street = lines.street
-        terminal_arrays = betting_lines.pack_terminal_arrays(street, self._ranges, board_cards)
+        *terminals, all_hands, hand_order, strengths = betting_lines.pack_terminal_arrays(
+            street, self._ranges, board_cards
+        )
+        terminal_arrays = *terminals, all_hands[hands], row_of_hand[hand_order], strengths
         arrays = betting_lines.pack_line_arrays(street), terminal_arrays
         board = self._boards.list_boards_by_street(board_cards)[self._last_street]
         own_decisions = np.flatnonzero(street.seat[street.decision_lines] == own_seat)
         query = self._player, street.decision_records[own_decisions], [board]
         ((own_policy,),) = self._range_query.iterate_board_policies(*query)
-        policy = lines.map_to_choices(own_decisions, own_policy.probs)
-        rows = np.maximum(own_policy.row_of_hand, 0)
-        opt_out_values = compute_response_values(*arrays, policy, rows, ranges, own_seat)
-        possible_hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))
-        row_of_hand = np.zeros(len(self._ranges.hands), np.int64)
-        row_of_hand[possible_hands] = np.arange(len(possible_hands))
-        game = *arrays, street.legal_mask, possible_hands, row_of_hand
+        choice_probs = lines.map_to_choices(own_decisions, own_policy.probs)
+        policy = choice_probs[:, own_policy.row_of_hand[hands]].transpose(0, 2, 1).copy()
+        opt_out_values = compute_response_values(*arrays, policy, ranges, own_seat)
         other_seat = ranges, own_seat, self.range_share, opt_out_values
-        solution = run_discounted_cfr(*game, *other_seat, self.iterations).astype(np.float32)
-        return EndgameSolution(lines, solution, row_of_hand)
+        solution = run_discounted_cfr(*arrays, street.legal_mask, *other_seat, self.iterations)
+        return EndgameSolution(lines, solution.astype(np.float32), row_of_hand)
 
     def _get_call_probs(self, past_tables: np.ndarray, board_cards: np.ndarray) -> np.ndarray:
         """Return the probability of calling an all-in with each of H hands, [H], from the cache.
