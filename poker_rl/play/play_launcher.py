@@ -125,7 +125,7 @@ def play_in_terminal(config: PlayConfig, setup: TableSetup, option_dirs: Sequenc
 def serve_page(config: PlayConfig, setup: TableSetup | None, option_dirs: Sequence[Path]) -> None:
     """Serve the page until Ctrl-C; if `setup` is None, visitors choose game and opponents."""
     from poker_rl.play.page_server import PageServer
-    from poker_rl.play.session_store import SessionStore
+    from poker_rl.play.visitor_sessions import SessionStore
 
     listener = create_listener(config.host, config.port, config.public)
     folder, port = Path(config.outputs), listener.getsockname()[1]

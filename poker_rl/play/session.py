@@ -42,7 +42,8 @@ from poker_rl.play.live_hand import (
     view_to_dict,
 )
 from poker_rl.play.move_grades import compute_probs, explain_grades, list_reviewed_decisions
-from poker_rl.play.session_file import SessionFile, read_session, summarize_session
+from poker_rl.play.session_file import SessionFile, read_session
+from poker_rl.play.session_statistics import summarize_session
 from poker_rl.play.table_setup import TableSetup
 from poker_rl.players.player import Player
 

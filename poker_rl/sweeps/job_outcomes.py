@@ -22,7 +22,7 @@ from poker_rl.config.input_checks import ConfigError, read_json
 from poker_rl.storage.disk import atomic_replacement, write_text_atomically
 from poker_rl.storage.run_files import read_last_metrics_row, read_manifest
 from poker_rl.storage.terminal_messages import escape_control_characters, print_line
-from poker_rl.training.run_outcome import RunOutcome
+from poker_rl.training.run_endings import RunOutcome
 
 JOBS_FILE = "jobs.json"
 RUNNING_OR_KILLED = "running or killed"  # status of a job that has not reported its end

@@ -38,7 +38,7 @@ from poker_rl.training.compose_run_config import (
     replace_opponents_by_copies,
 )
 from poker_rl.training.rank_and_device import count_torchrun_processes
-from poker_rl.training.run_outcome import RunOutcome
+from poker_rl.training.run_endings import RunOutcome
 from poker_rl.training.signals import forward_signal, list_stop_signals
 from poker_rl.training.start_run import run_training_job
 

@@ -31,7 +31,7 @@ from poker_rl.storage.terminal_messages import (
     print_line,
 )
 from poker_rl.training.loggers import Logger, Row
-from poker_rl.training.run_outcome import RunInterruptedError
+from poker_rl.training.run_endings import RunInterruptedError
 
 
 class RunLog:

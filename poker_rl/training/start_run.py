@@ -49,8 +49,8 @@ from poker_rl.training.rank_and_device import (
     prepare_process,
 )
 from poker_rl.training.run_checkpoints import Checkpoints, warm_start_from_run
+from poker_rl.training.run_endings import DivergedError, RunInterruptedError, RunOutcome
 from poker_rl.training.run_log import RunLog
-from poker_rl.training.run_outcome import DivergedError, RunInterruptedError, RunOutcome
 from poker_rl.training.trainer import Trainer
 from poker_rl.training.worker_processes import connect_workers
 

@@ -20,8 +20,8 @@ from poker_rl.players.player import NonFiniteProbsError
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.run_files import METRICS_FILE
 from poker_rl.training.run_checkpoints import Checkpoints
+from poker_rl.training.run_endings import DivergedError, RunInterruptedError
 from poker_rl.training.run_log import RunLog
-from poker_rl.training.run_outcome import DivergedError, RunInterruptedError
 from poker_rl.training.signals import StopSignals
 
 MAX_IDLE_CALLS = 10_000  # an error is raised after so many calls of `learn` without progress

@@ -21,8 +21,8 @@ from poker_rl.play.play_launcher import (
     create_listener,
     list_allowed_hosts,
 )
-from poker_rl.play.session_store import SessionStore
 from poker_rl.play.table_setup import NamedPlayer, TableSetup
+from poker_rl.play.visitor_sessions import SessionStore
 from poker_rl.players import load_player
 
 

@@ -30,7 +30,7 @@ def kuhn():
 @pytest.fixture
 def visit(kuhn, tmp_path, monkeypatch):
     """Opens the page as another visitor each time; the visitors share a server."""
-    monkeypatch.setattr("poker_rl.play.session_store.MAX_SESSIONS", 2)
+    monkeypatch.setattr("poker_rl.play.visitor_sessions.MAX_SESSIONS", 2)
     sittings = make_sessions(tmp_path, kuhn, seed=1)
 
     def new(prefix="", begun=True):

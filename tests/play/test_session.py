@@ -20,7 +20,7 @@ from poker_rl.play.live_hand import MoveNotAllowedError
 from poker_rl.play.move_grades import grade_move
 from poker_rl.play.range_explorer import explore_ranges
 from poker_rl.play.session import Session, StaleRequestError
-from poker_rl.play.session_file import summarize_sessions_by_table
+from poker_rl.play.session_statistics import summarize_sessions_by_table
 from poker_rl.play.table_setup import NamedPlayer, TableSetup, shorten_names
 from poker_rl.players import load_player
 

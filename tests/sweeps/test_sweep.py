@@ -27,7 +27,7 @@ from poker_rl.storage.run_files import read_last_metrics_row
 from poker_rl.sweeps import job_launcher
 from poker_rl.sweeps import sweep as sweep_module
 from poker_rl.training import start_run
-from poker_rl.training.run_outcome import RunInterruptedError
+from poker_rl.training.run_endings import RunInterruptedError
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 

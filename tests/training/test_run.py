@@ -22,7 +22,7 @@ from poker_rl.config import ConfigError
 from poker_rl.storage import checkpoint
 from poker_rl.storage.run_files import read_config_and_manifest
 from poker_rl.training import signals
-from poker_rl.training.run_outcome import DivergedError, RunInterruptedError
+from poker_rl.training.run_endings import DivergedError, RunInterruptedError
 
 FORK = multiprocessing.get_context("fork")  # has all that a first run imports
 TRACED = ("trainer.py", "run_log.py", "run_checkpoints.py", "checkpoint.py", "run_files.py")

@@ -1,0 +1,100 @@
+"""Statistics of the hands of one session, and of all sessions saved in a folder.
+
+They are mean payoffs per hand of the human player, with the half-width of their 95 % confidence
+interval (None below `MIN_DEALS` hands).
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from poker_rl.config.input_checks import ConfigError
+from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS, compute_half_width
+from poker_rl.evaluation.matches.match_statistics import compute_style_statistics
+from poker_rl.evaluation.result import get_result_scale_and_unit
+from poker_rl.games.game import Game
+from poker_rl.play.live_hand import PERSON_INDEX
+from poker_rl.play.session_file import Hands, SavedSession, read_session
+from poker_rl.play.table_setup import shorten_names
+
+CURVE_POINTS = 200
+
+
+def summarize_session(game: Game, hands: Hands, style_counts: np.ndarray | None) -> dict[str, Any]:
+    """Return the statistics of a session as plain values for JSON.
+
+    `curve` in the result has the cumulative winnings after evenly spaced numbers of hands.
+    `style_counts` are the counts of the person's actions in a `StyleCounter`, shape [6]; None if
+    the game is not hold'em.
+    """
+    scale, unit = get_result_scale_and_unit(game)
+    payoffs = np.array([hand["won"][PERSON_INDEX] for hand in hands])
+    hand_counts = np.linspace(0, len(hands), min(len(hands), CURVE_POINTS) + 1).round().astype(int)
+    style = None
+    if style_counts is not None and hands:
+        all_statistics = compute_style_statistics(style_counts)
+        style = {name: all_statistics[name] for name in ("vpip", "pfr", "aggression")}
+    return {
+        "hands": len(hands),
+        "won": int(payoffs.sum()),
+        **_summarize_hands(hands, scale),
+        "unit": unit,
+        "bb_per_100": _compute_interval(payoffs * scale / 10) if unit == "mbb/hand" else None,
+        "curve": np.concatenate([[0.0], (payoffs * scale).cumsum()])[hand_counts].tolist(),
+        "style": style,
+    }
+
+
+def summarize_sessions_by_table(folder: Path) -> list[dict[str, Any]]:
+    """Return the results of all sessions, one row for each combination of game and opponents.
+
+    The sessions are the files in `folder/<game>`; damaged files are left out. The unit is big
+    blinds per 100 hands if the game's unit is a big blind, else the game's unit per hand.
+    """
+    sessions_by_table: dict[tuple[str, ...], list[SavedSession]] = {}
+    for path in sorted(folder.glob("*/*.jsonl")):
+        with suppress(ConfigError):
+            session = read_session(path)
+            key = session.table["game"]["name"], *session.table["against"]
+            if session.hands:
+                sessions_by_table.setdefault(key, []).append(session)
+    rows = []
+    for (game_name, *against), sessions in sorted(sessions_by_table.items()):
+        game, short_names = sessions[0].table["game"], shorten_names(against)
+        hands = [hand for session in sessions for hand in session.hands]
+        scale = (100 if game["unit"] == "big blind" else 1) / game["unit_chips"]
+        units = {"big blind": "bb/100", "point": "point/game"}
+        rows.append(
+            {
+                "game": game_name,
+                "against": [short_names[name] for name in against],
+                "sessions": len(sessions),
+                "hands": len(hands),
+                "unit": units.get(game["unit"], f"{game['unit']}/hand"),
+                **_summarize_hands(hands, scale),
+            }
+        )
+    return rows
+
+
+def _summarize_hands(hands: Hands, scale: float) -> dict[str, Any]:
+    """Return mean and half-width of the scaled payoffs; `ev_adjusted` only if all are known."""
+    payoffs = np.array([hand["won"][PERSON_INDEX] for hand in hands], float) * scale
+    adjusted = np.array([hand["ev_adjusted"] for hand in hands], float) * scale
+    is_known = len(hands) > 0 and not np.isnan(adjusted).any()
+    return {
+        **_compute_interval(payoffs),
+        "ev_adjusted": _compute_interval(adjusted) if is_known else None,
+    }
+
+
+def _compute_interval(payoffs: np.ndarray) -> dict[str, float | None]:
+    """Return the mean of payoffs and the half-width of its confidence interval."""
+    return {
+        "mean": float(payoffs.mean()) if len(payoffs) else 0.0,
+        "half_width": compute_half_width(payoffs) if len(payoffs) >= MIN_DEALS else None,
+    }
