@@ -305,15 +305,15 @@ def test_evaluate_exactly_by_the_public_tree(capsys):
     out, err = capsys.readouterr()
     assert re.search(r"nash_conv +2\.933 +ante/hand +exact", out)
     assert "against/raise" in out
-    # Six lines with 3 hands each before the board, 30 after it with 5 hands on each of 3 boards.
-    assert "/468 " in err
+    assert "/468 " in err  # 6 lines with 3 hands before the board, 30 with 5 hands on each of 3
 
 
 def test_evaluate_prints_two_bounds(capsys):
     words = ["game=leduc", "player=raise", "lbr=true", "best_responses=[fold]", "deals=60"]
-    words += ["evaluation.max_tree_nodes=1", "evaluation.opponents=[]"]
+    words += ["evaluation.max_tree_nodes=1", "against=[call]"]  # in place of evaluation.opponents
     assert run_command("evaluate", *words) == 0
     out = capsys.readouterr().out
+    assert set(re.findall(r"against \w+", out)) == {"against call"}
     assert re.search(r"raise +bound/lbr +.* ante/hand +lower_bound +60\n", out)
     assert re.search(r"raise +bound/fold +-.*lower_bound, vacuous +60\n", out)
 

@@ -109,6 +109,8 @@ def create_evaluation(
     changes = {key: getattr(config, key) for key in keys if getattr(config, key) is not None}
     if config.seats:
         changes |= {"variance_reduction": "none"}
+    if config.against is not None:
+        changes |= {"opponents": []}
     game: Game = build(group_config["game"], "game", Game)
     load = partial(load_player, game=game, device=device, option_folders=option_dirs)
     opponent_files = OpponentFileCopies(None if config.run is None else Path(config.run))

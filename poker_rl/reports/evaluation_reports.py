@@ -51,7 +51,7 @@ RowBuilder = Callable[[Sequence[Result], str | None], TextRows]
 class EvaluateConfig(PlayerSelectionConfig):
     """Settings of `poker-rl evaluate`; conf/evaluate.yaml explains them."""
 
-    against: list[str]
+    against: list[str] | None
     seats: list[str]
     earlier_snapshots: NonNegativeInt
     deals: DealCount | None
@@ -111,7 +111,7 @@ class Evaluation:
     def load_players_of_setting(self, key: str) -> dict[str, Player]:
         """Return the players in the setting `key`, such as "against", by name."""
         with error_prefix(key):
-            specs = resolve_distinct_specs(getattr(self.config, key))
+            specs = resolve_distinct_specs(getattr(self.config, key) or [])
             return {spec: self.load_player(spec) for spec in specs}
 
     def create_output_folder(self) -> None:
