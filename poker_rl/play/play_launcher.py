@@ -206,7 +206,8 @@ def create_http_server(app: ASGIApp) -> uvicorn.Server:
 def load_or_create_cookie_key(folder: Path) -> str:
     """Return the key for signing cookies, read from a file in `folder`; create it if missing."""
     path = folder / COOKIE_KEY_FILE
-    create_writable_folder(folder)
+    with error_prefix("outputs"):
+        create_writable_folder(folder)
     check_file_path(path)
     if not path.exists():
         with atomic_replacement(path, 0o600) as temporary_path:

@@ -109,11 +109,17 @@ def remove_partial_files(folder: Path) -> None:
 
 
 def create_writable_folder(path: Path) -> None:
-    """Create a folder if it does not exist; raise PermissionError if it is not writable."""
+    """Create a folder if it does not exist; raise ConfigError if it can't be written into."""
     check_folder_path(path)
-    path.mkdir(parents=True, exist_ok=True)
-    if not os.access(path, os.W_OK | os.X_OK):
-        raise PermissionError(errno.EACCES, "nothing can be written into this folder", str(path))
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+        is_writable = os.access(path, os.W_OK | os.X_OK)
+    except OSError as error:
+        if error.errno == errno.ENOSPC:  # no space left, which is no mistake of the user
+            raise
+        is_writable = False
+    if not is_writable:
+        raise ConfigError(f"nothing can be written into the folder {path}")
 
 
 @contextmanager

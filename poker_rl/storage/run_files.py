@@ -43,7 +43,7 @@ from poker_rl.config.input_checks import (
 )
 from poker_rl.config.option_files import flatten_dict
 from poker_rl.config.plugins import list_plugins
-from poker_rl.storage.disk import check_folder_path, list_complete_files, write_text_atomically
+from poker_rl.storage.disk import create_writable_folder, list_complete_files, write_text_atomically
 
 if TYPE_CHECKING:
     import torch
@@ -102,9 +102,9 @@ def create_run_folder(
     now = f"{datetime.now():%Y-%m-%d_%H-%M-%S.%f}"
     folder = outputs / game / algo / (name or f"{label}_{now}".lstrip("_"))
     with error_prefix("outputs"):
-        check_folder_path(folder.parent)
+        create_writable_folder(folder.parent)
     try:
-        folder.mkdir(parents=True)
+        folder.mkdir()
     except FileExistsError:
         if not folder.is_dir() or list_complete_files(folder) - FILES_BEFORE_MANIFEST:
             hint = f"give another name, or resume it with resume={folder}"

@@ -134,5 +134,5 @@ def test_what_can_not_be_kept_is_refused_before_anything_is_measured(run, monkey
     with pytest.raises(ConfigError, match=r"out: .*file is not a folder"):
         evaluate(run, out=str(run / "file/x"))
     monkeypatch.setattr(os, "access", lambda *_: False)  # as it is for anyone but root
-    with pytest.raises(PermissionError, match="nothing can be written into this folder"):
+    with pytest.raises(ConfigError, match="out: nothing can be written into the folder"):
         evaluate(run, out=str(run / "there"))
