@@ -283,8 +283,7 @@ def test_a_showdown_of_ranges_is_that_of_all_pairs(definition, cards):
     won, by_fold = double_loop(ranges, board, reach, len(definition.suits))
     scale = np.arange(80.0)[:, None]  # of the reach in each row; odd rows are evaluated
     rows, out = np.arange(1, 80, 2), np.zeros((80, len(reach)))
-    by_strength = ranges.sort_by_strength(board)
-    compute_showdown_values(ranges.hands, *by_strength, scale * reach, rows, out)
+    compute_showdown_values(ranges.hands, *ranges.sort_by_strength(board), scale * reach, rows, out)
     np.testing.assert_allclose(out, scale * (scale % 2) * won, atol=1e-10)
     sum_compatible_reach(ranges.hands, scale * reach, rows, out)
     np.testing.assert_allclose(out, scale * (scale % 2) * by_fold, atol=1e-10)

@@ -59,6 +59,7 @@ def test_a_run_that_fails_at_the_start_leaves_no_folder(capsys):
     assert not list_runs()
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # TensorBoard's
 def test_a_folder_that_is_gone_while_training(monkeypatch):
     learn = tiny.TinyAlgorithm.learn
 
