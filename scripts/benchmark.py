@@ -31,7 +31,7 @@ from poker_rl.evaluation.exact.exploitability import nash_conv
 from poker_rl.games.cards import card_name
 from poker_rl.games.game import Game, jit, shuffle_deck
 from poker_rl.games.game_tree import get_tree
-from poker_rl.games.hand_strength import evaluate_hand
+from poker_rl.games.hand_evaluator import evaluate_hand
 from poker_rl.games.poker.betting import legal, payoffs, start, step
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.public.ranges import Ranges, compute_showdown_values

@@ -36,7 +36,7 @@ from poker_rl.config.build import build
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.option_files import load_option
 from poker_rl.games.cards import card_name
-from poker_rl.games.hand_strength import SHORT_DECK_RANKS, THREE_CARD_HAND
+from poker_rl.games.hand_evaluator import SHORT_DECK_RANKS, THREE_CARD_HAND
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker
@@ -224,7 +224,7 @@ def put_royal_flush_on_board(record: np.void, game: PokerGame | VariableSeatsPok
 
 def get_variant_game(game: PokerGame | VariableSeatsPoker, record: np.void) -> PokerGame:
     """Return the game at a table: `game`, or its variant with the table's number of seats."""
-    return game if isinstance(game, PokerGame) else game.variant_games[record["variant"]]
+    return game if isinstance(game, PokerGame) else game.games_by_seat_count[record["variant"]]
 
 
 # PokerKit
@@ -592,7 +592,7 @@ def load_holdem(name: str) -> PokerGame | VariableSeatsPoker:
         ConfigError: if there is no such game, or PokerKit does not support it.
     """
     game = build(load_option("game", name), "game")
-    each = game.variant_games[0] if isinstance(game, VariableSeatsPoker) else game
+    each = game.games_by_seat_count[0] if isinstance(game, VariableSeatsPoker) else game
     if (
         isinstance(each, PokerGame)
         and sum(each.board_cards)

@@ -9,8 +9,9 @@ average-policy network takes `average_policy.gradient_steps` steps to
 
     minimize  - log average(a | s)  on a batch of each agent's reservoir
 
-If eta is 1, only best responses play; the average policy is still learned. Differences: those of
-`dqn`; the average policy starts to learn when each agent's reservoir has `learning_starts` items.
+If eta is 1, only best responses play; the average policy is still learned. This module differs from
+the paper as `dqn` does from its own; besides, the average policy starts to learn when each agent's
+reservoir has `learning_starts` items.
 """
 
 from __future__ import annotations

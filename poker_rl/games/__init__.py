@@ -14,10 +14,10 @@ if "NUMBA_LOOP_VECTORIZE" not in os.environ:
     numba.config.LOOP_VECTORIZE = 0  # type: ignore[attr-defined]
 enable_compile_cache()
 
+from poker_rl.games.displayed_table import BetRange, DisplayedGame, LegalMove, SeatView, TableView
 from poker_rl.games.game import Game, jit, load_game, shuffle_deck
 from poker_rl.games.game_tree import GameTree, get_tree
 from poker_rl.games.sequence_form import compute_reach, propagate_best_response, write_leaf_values
-from poker_rl.games.table_view import BetRange, DisplayedGame, LegalMove, SeatView, TableView
 from poker_rl.games.tables import Tables
 
 __all__ = [

@@ -122,7 +122,7 @@ class Tables:
         return self._apply_rule(acting_seat_rule_loop, "observe", rows, size, dtype)
 
     def write_observations(self, out: np.ndarray, *, sorted_suits: bool = False) -> None:
-        """Write observations into `out` [B, W]; `sorted_suits` renames suits, see `sort_suits`."""
+        """Write observations into `out` [B, W], with `sorted_suits` after `sort_suits`."""
         rule = "observe_sorted" if sorted_suits else "observe"
         self.run_loop(acting_seat_rule_loop, None, out, rule=rule)
 

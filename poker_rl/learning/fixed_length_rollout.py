@@ -159,10 +159,10 @@ class FixedLengthRollout:
         for step in range(self._steps):
             for group in self._groups:
                 if step:
-                    self._finish_step(group, step - 1)
+                    self._play_sampled_actions(group, step - 1)
                 self._start_step(group, step)
         for group in self._groups:
-            self._finish_step(group, self._steps - 1)
+            self._play_sampled_actions(group, self._steps - 1)
             if group.stream is not None:
                 torch.cuda.current_stream().wait_stream(group.stream)
         for name, tensor in self._host.items():
@@ -183,7 +183,7 @@ class FixedLengthRollout:
         self._is_bound = True
 
     def _carry_pending_decisions(self) -> None:
-        """Copy the last decision of each seat i, if it is pending, into row i of the next batch."""
+        """Copy the last decision of each seat i, if its result is not yet known, to step i."""
         batch, seats, rows = self.batch, self._seats, self._rows
         last_end = torch.where(batch.is_over, rows[seats:], -1).amax(0)  # latest end of a hand [T]
         is_own = batch.is_decision & (batch.seat == rows[:seats, :, None])  # [seats, R, T]
@@ -197,7 +197,7 @@ class FixedLengthRollout:
         batch.is_decision[:seats] = is_pending
 
     def _start_step(self, group: TableGroup, step: int) -> None:
-        """Encode a group's next decisions, and start sampling actions for `_finish_step`."""
+        """Encode a group's next decisions, and start to sample their actions."""
         rollout, rows, seat = self._rollout, group.rows, group.seat
         if rollout.encode_observations is not None:
             self._services.encoder.encode_into(group.tables, group.observation)
@@ -271,7 +271,7 @@ class FixedLengthRollout:
         inputs["row"].add_(1)
         group.host_action.copy_(action, non_blocking=True)
 
-    def _finish_step(self, group: TableGroup, step: int) -> None:
+    def _play_sampled_actions(self, group: TableGroup, step: int) -> None:
         """Play the actions sampled for a group; record hands that end, and deal new ones."""
         if group.stream is not None:
             group.stream.synchronize()

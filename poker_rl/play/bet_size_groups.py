@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from poker_rl.games.displayed_table import DisplayedGame
 from poker_rl.games.poker.display.view import DisplayedPoker, compute_pot_raise_to
-from poker_rl.games.table_view import DisplayedGame
 
 # Upper bounds of groups of bets, in percent of the pot.
 MAX_POT_PERCENT_OF_GROUP = {"about half pot": 75, "about the pot": 150}

@@ -18,8 +18,8 @@ import numpy as np
 
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.evaluation.variance_reduction.aivat import compute_luck_adjusted_payoff
+from poker_rl.games.displayed_table import DisplayedGame, LegalMove, TableView
 from poker_rl.games.hand_history import HandHistory, hand_history_from_record, replay_hand
-from poker_rl.games.table_view import DisplayedGame, LegalMove, TableView
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.play.table_setup import TableSetup
 from poker_rl.players.player import compute_checked_probs, sample_from_probs

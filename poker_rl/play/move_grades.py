@@ -16,9 +16,9 @@ import numpy as np
 
 from poker_rl.algos.tabular.small_game_equilibrium import compute_equilibrium
 from poker_rl.evaluation.exact.exploitability import compute_action_losses
+from poker_rl.games.displayed_table import DisplayedGame
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree, get_tree
-from poker_rl.games.table_view import DisplayedGame
 from poker_rl.play.bet_size_groups import group_moves
 from poker_rl.play.live_hand import PERSON_INDEX, LiveHand, MoveStep, view_to_dict
 from poker_rl.play.table_setup import NamedPlayer

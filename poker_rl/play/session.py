@@ -194,7 +194,7 @@ class Session:
 
         `action` is the number of an action, or `{"to": chips}` for a bet or raise.
         """
-        self._check_turn(turn_id, is_over=False)
+        self._check_request_is_current(turn_id, is_over=False)
         move = find_requested_move(self.setup.game, self.current_hand.record[0], action)
         hand = self.current_hand.play_move(move).play_to_person()
         self._advance_to(hand, len(self.current_hand.steps))
@@ -202,7 +202,7 @@ class Session:
 
     def deal_next_hand(self, turn_id: int) -> dict[str, Any]:
         """Deal the next hand; return the view at the human player's first decision."""
-        self._check_turn(turn_id, is_over=True)
+        self._check_request_is_current(turn_id, is_over=True)
         self._deal_next_hand()
         return self.build_view()
 
@@ -230,7 +230,7 @@ class Session:
 
     def _get_available_adviser(self, turn_id: int) -> Player:
         """Return the adviser; raise MoveNotAllowedError if there is none or the hand is over."""
-        self._check_turn(turn_id, is_over=False)
+        self._check_request_is_current(turn_id, is_over=False)
         if self.setup.adviser is None:
             raise MoveNotAllowedError("Nobody gives advice at this table.")
         return self.setup.adviser.player
@@ -279,7 +279,7 @@ class Session:
             raise MoveNotAllowedError(f"There is no finished {noun} {hand_number}.")
         return rebuild_finished_hand(self.setup, self._seed, self._finished_hands[hand_number])
 
-    def _check_turn(self, turn_id: int, is_over: bool) -> None:
+    def _check_request_is_current(self, turn_id: int, is_over: bool) -> None:
         """Raise an error if `turn_id` is outdated, or the hand's `is_over` is not the given one."""
         if turn_id != self.turn_id:
             raise StaleRequestError(self.build_view())

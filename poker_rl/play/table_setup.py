@@ -13,8 +13,8 @@ from typing import Any
 from poker_rl.config.build import build
 from poker_rl.config.compose import FILE_NAME_PATTERN, compose_plain_config
 from poker_rl.config.input_checks import ConfigError, error_prefix
+from poker_rl.games.displayed_table import DisplayedGame
 from poker_rl.games.game import Game
-from poker_rl.games.table_view import DisplayedGame
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player, parse_bot_name, resolve_spec
 

@@ -17,8 +17,8 @@ from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.option_files import list_options_by_group, read_first_comment
+from poker_rl.games.displayed_table import DisplayedGame
 from poker_rl.games.game import Game
-from poker_rl.games.table_view import DisplayedGame
 from poker_rl.play.live_hand import MoveNotAllowedError
 from poker_rl.play.session import Session
 from poker_rl.play.session_file import read_session

@@ -22,8 +22,8 @@ from poker_rl.games.game import Game
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Board, Boards, check_heads_up
 from poker_rl.games.tables import tables_from_records
+from poker_rl.nets.cpu_gpu_transfers import copy_to_device, start_copy_to_host
 from poker_rl.nets.dense import ACTIVATIONS, ReplicatedMLP
-from poker_rl.nets.device_copies import copy_to_device, start_copy_to_host
 from poker_rl.nets.net_interface import SEPARABLE_FEATURES
 from poker_rl.nets.precision import use_full_precision
 from poker_rl.nets.replicas import view_replicas

@@ -31,7 +31,7 @@ from poker_rl.config.input_checks import (
 )
 from poker_rl.config.option_files import find_differing_key, read_plain_yaml
 from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS, play_deals
-from poker_rl.evaluation.matches.tournament import (
+from poker_rl.evaluation.matches.tournament_tables_and_ranking import (
     TableKind,
     TournamentResults,
     assign_players_to_tables,

@@ -21,7 +21,7 @@ from poker_rl.learning import collectives
 from poker_rl.storage import checkpoint
 from poker_rl.storage.run_files import LOCATION_SETTINGS, read_config_and_manifest
 from poker_rl.training.compose_run_config import CHANGEABLE_SETTINGS, RESUME_RULE
-from poker_rl.training.run_log import RunLog
+from poker_rl.training.run_recorder import RunRecorder
 
 WORKERS_FOLDER = "workers"
 # A warm start requires that these settings of the algorithm are equal in both runs. They define the
@@ -36,7 +36,7 @@ class Checkpoints:
     """Writer and reader of a run's checkpoints.
 
     Attributes:
-        run_log: the log of the run in rank 0; None in other processes.
+        recorder: the recorder of the run in rank 0; None in other processes.
         last_progress: the counters at the last checkpoint; None if there is none.
         regular_steps: numbers of decisions at the checkpoints that were due by `checkpoint_every`,
             without those that were saved because the run was stopped. Matches against an earlier
@@ -49,19 +49,21 @@ class Checkpoints:
         config: Mapping[str, Any],
         game: Game,
         algorithm: Algorithm,
-        run_log: RunLog | None = None,
+        recorder: RunRecorder | None = None,
     ) -> None:
-        self.folder, self.game, self.algorithm, self.run_log = folder, game, algorithm, run_log
+        self.folder, self.game, self.algorithm, self.recorder = folder, game, algorithm, recorder
         changeable = CHANGEABLE_SETTINGS | LOCATION_SETTINGS
         self.settings = {key: one for key, one in config.items() if key not in changeable}
         self.last_progress: dict[str, int] | None = None
         self.regular_steps: list[int] = []
 
-    def save(self, is_regular: bool = False, log_state: Mapping[str, Any] | None = None) -> None:
+    def save(
+        self, is_regular: bool = False, recorder_state: Mapping[str, Any] | None = None
+    ) -> None:
         """Save a checkpoint, unless nothing was learned since the last one.
 
-        `is_regular` is true if the checkpoint is due by `checkpoint_every`. If `log_state` is None,
-        the current state of the log is saved. Raise FloatingPointError if a value in the
+        `is_regular` is true if the checkpoint is due by `checkpoint_every`. If `recorder_state` is
+        None, the recorder's current state is saved. Raise FloatingPointError if a value in the
         algorithm's state is not finite.
         """
         progress = asdict(self.algorithm.progress)
@@ -70,7 +72,7 @@ class Checkpoints:
         decisions, state = progress["decisions"], self.algorithm.state_dict()
         if is_regular:
             self.regular_steps.append(decisions)
-        if self.run_log is None:
+        if self.recorder is None:
             path = self.get_worker_path(decisions)
             path.parent.mkdir(exist_ok=True)
             checkpoint.save_atomically(path, state)
@@ -79,17 +81,17 @@ class Checkpoints:
             return
         for name in checkpoint.find_non_finite_tensors(state):
             raise FloatingPointError(f"{name} of the algorithm's state is not finite")
-        game, log_state = self.game.to_dict(), log_state or self.run_log.state_dict()
+        game, recorder_state = self.game.to_dict(), recorder_state or self.recorder.state_dict()
         tree: dict[str, Any] = {"settings": self.settings, "game": game, "progress": progress}
-        tree |= {"algorithm": state, "run_log": dict(log_state)}
+        tree |= {"algorithm": state, "recorder": dict(recorder_state)}
         tree |= {"regular": list(self.regular_steps)}
         players = {name: player.to_dict() for name, player in self.algorithm.players().items()}
-        self.run_log.flush_to_disk()
+        self.recorder.flush_to_disk()
         collectives.wait_for_all_processes()  # until all others have saved their states
         checkpoint.save_snapshot(self.folder, decisions, {"game": game, "players": players})
         checkpoint.save_atomically(self.folder / checkpoint.STATE_FILE, tree)
         remove_old_worker_files(self.folder, decisions)
-        self.run_log.write_manifest(checkpoint=progress)
+        self.recorder.write_manifest(checkpoint=progress)
         self.last_progress = progress
 
     def get_worker_path(self, decisions: int) -> Path:
@@ -102,10 +104,10 @@ class Checkpoints:
         steps = [step for step in self.regular_steps if step <= decisions and step in paths]
         return paths[max(steps)] if steps else None
 
-    def restore(self, run_log: RunLog) -> None:
-        """Load the last checkpoint, if there is one, into the algorithm and the log of the run."""
+    def restore(self, recorder: RunRecorder) -> None:
+        """Load the last checkpoint, if there is one, into the algorithm and the recorder."""
         path = self.folder / checkpoint.STATE_FILE
-        if run_log.manifest["checkpoint"] is None and not path.exists():
+        if recorder.manifest["checkpoint"] is None and not path.exists():
             return
         state = checkpoint.load_checked(path)
         try:
@@ -115,9 +117,9 @@ class Checkpoints:
                     f"{key}: {config} differs from the settings in {path.name}; {RESUME_RULE}"
                 )
             self.algorithm.load_state_dict(state["algorithm"])
-            run_log.load_state_dict(state["run_log"])
+            recorder.load_state_dict(state["recorder"])
             self.regular_steps = list(state["regular"])
-            self.last_progress = run_log.manifest["checkpoint"] = state["progress"]
+            self.last_progress = recorder.manifest["checkpoint"] = state["progress"]
         except checkpoint.LOAD_STATE_ERRORS as error:
             reason = str(error).partition("\n")[0]
             raise ConfigError(f"{path} does not fit the settings of this run: {reason}") from error

@@ -50,7 +50,7 @@ from poker_rl.training.rank_and_device import (
 )
 from poker_rl.training.run_checkpoints import Checkpoints, warm_start_from_run
 from poker_rl.training.run_endings import DivergedError, RunInterruptedError, RunOutcome
-from poker_rl.training.run_log import RunLog
+from poker_rl.training.run_recorder import RunRecorder
 from poker_rl.training.trainer import Trainer
 from poker_rl.training.worker_processes import connect_workers
 
@@ -175,14 +175,14 @@ def train_in_folder(
         Path(config["outputs"]), names["game"], names["algo"], config["name"], label
     )
     with exclusive_lock(folder, "training it"):
-        run_log = RunLog(folder, config, loggers)
-        checkpoints = Checkpoints(folder, config, game, algorithm, run_log)
-        prepare_run_folder(run_log, checkpoints, device, files_to_copy, is_new=resume is None)
-        trainer = Trainer(config, algorithm, evaluator, checkpoints, run_log)
-        with run_log:
+        recorder = RunRecorder(folder, config, loggers)
+        checkpoints = Checkpoints(folder, config, game, algorithm, recorder)
+        prepare_run_folder(recorder, checkpoints, device, files_to_copy, is_new=resume is None)
+        trainer = Trainer(config, algorithm, evaluator, checkpoints, recorder)
+        with recorder:
             trainer.run()
-    headline_player = next((result.player for result in run_log.results), None)
-    for result in select_summary_results(run_log.results):
+    headline_player = next((result.player for result in recorder.results), None)
+    for result in select_summary_results(recorder.results):
         label = " (headline player)" if result.player == headline_player else ""
         print_line(f"{result.tag}{label}: {result}")
     if number := trainer.signals.number:
@@ -190,7 +190,7 @@ def train_in_folder(
 
 
 def prepare_run_folder(
-    run_log: RunLog,
+    recorder: RunRecorder,
     checkpoints: Checkpoints,
     device: torch.device,
     files_to_copy: Mapping[str, Path],
@@ -200,34 +200,36 @@ def prepare_run_folder(
 
     Nothing is written before all checks have passed.
     """
-    folder, config = run_log.folder, run_log.config
+    folder, config = recorder.folder, recorder.config
     try:
         if is_new:
-            run_log.manifest = run_files.build_manifest(config["seed"], device)
+            recorder.manifest = run_files.build_manifest(config["seed"], device)
         else:
-            old, run_log.manifest = run_files.read_config_and_manifest(folder)
-            checkpoints.restore(run_log)
+            old, recorder.manifest = run_files.read_config_and_manifest(folder)
+            checkpoints.restore(recorder)
             if checkpoints.last_progress is not None:
-                check_resumed_budget(run_log, checkpoints.last_progress, int(old["budget"]))
+                check_resumed_budget(recorder, checkpoints.last_progress, int(old["budget"]))
             session = {"threads": config["threads"], "from": checkpoints.last_progress}
-            run_log.manifest["resumed"].append(run_files.describe_process(device) | session)
-            run_log.manifest.pop("error", None)
+            recorder.manifest["resumed"].append(run_files.describe_process(device) | session)
+            recorder.manifest.pop("error", None)
         remove_partial_files(folder)  # while the other processes wait in `load_state_on_all_ranks`
         checkpoints.load_state_on_all_ranks()
         copy_into_folder(folder, files_to_copy)
         run_files.write_config(folder, config)
-        run_log.write_manifest(status="running", end=None)
-        run_log.truncate()
+        recorder.write_manifest(status="running", end=None)
+        recorder.truncate()
     except BaseException:
         if is_new:
             shutil.rmtree(folder, ignore_errors=True)  # an incomplete folder can't be resumed
         raise
 
 
-def check_resumed_budget(run_log: RunLog, progress: Mapping[str, int], old_budget: int) -> None:
+def check_resumed_budget(
+    recorder: RunRecorder, progress: Mapping[str, int], old_budget: int
+) -> None:
     """Raise ConfigError if resuming is useless: no budget is left, or the learning rate is 0."""
-    unit, budget, algo = run_log.unit, run_log.budget, run_log.config["algo"]
-    is_done = run_log.manifest["status"] == "finished" and progress[unit] >= budget
+    unit, budget, algo = recorder.unit, recorder.budget, recorder.config["algo"]
+    is_done = recorder.manifest["status"] == "finished" and progress[unit] >= budget
     key = find_exhausted_learning_rate(algo, "algo", old_budget)
     done = f"budget: the run has already done {progress[unit]:,} of {budget:,} {unit}; "
     if key is not None and (is_done or budget > old_budget):

@@ -21,7 +21,7 @@ from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.run_files import METRICS_FILE
 from poker_rl.training.run_checkpoints import Checkpoints
 from poker_rl.training.run_endings import DivergedError, RunInterruptedError
-from poker_rl.training.run_log import RunLog
+from poker_rl.training.run_recorder import RunRecorder
 from poker_rl.training.signals import StopSignals
 
 MAX_IDLE_CALLS = 10_000  # an error is raised after so many calls of `learn` without progress
@@ -36,10 +36,10 @@ class Trainer:
         algorithm: Algorithm,
         evaluator: PlayerEvaluator,
         checkpoints: Checkpoints,
-        run_log: RunLog | None = None,  # None in ranks above 0
+        recorder: RunRecorder | None = None,  # None in ranks above 0
     ) -> None:
         self.config, self.algorithm, self.evaluator = config, algorithm, evaluator
-        self.checkpoints, self.run_log = checkpoints, run_log
+        self.checkpoints, self.recorder = checkpoints, recorder
         self.unit, self.budget = str(config["budget_unit"]), int(config["budget"])
         self.signals = StopSignals()
 
@@ -65,8 +65,8 @@ class Trainer:
 
     def start(self) -> None:
         """Start the loggers; evaluate the players of a new run and save its first checkpoint."""
-        if self.run_log is not None:
-            self.run_log.start(self.step)
+        if self.recorder is not None:
+            self.recorder.start(self.step)
         if self.checkpoints.last_progress is None:
             self.evaluate()
             self.checkpoints.save(is_regular=True)
@@ -88,7 +88,7 @@ class Trainer:
         if self.step < self.budget:
             self.checkpoints.save()
             command = f"poker-rl train resume={shlex.quote(str(self.checkpoints.folder))}"
-            message = "" if self.run_log is None else f"stopped; to resume: {command}"
+            message = "" if self.recorder is None else f"stopped; to resume: {command}"
             raise RunInterruptedError(self.signals.number, message)
 
     def learn(self) -> None:
@@ -96,15 +96,15 @@ class Trainer:
         start = perf_counter()
         metrics = self.algorithm.learn()
         check_finite(metrics)
-        if self.run_log is not None:
-            self.run_log.accumulate_metrics(metrics, perf_counter() - start, self.step)
+        if self.recorder is not None:
+            self.recorder.accumulate_metrics(metrics, perf_counter() - start, self.step)
 
     def evaluate(self, is_exact: bool = False) -> None:
         """Evaluate the players and log a row; ranks above 0 do nothing.
 
         With `is_exact`, a game with too large a game tree is evaluated exactly on its public tree.
         """
-        if self.run_log is None:
+        if self.recorder is None:
             return
         start, progress = perf_counter(), self.algorithm.progress
         halfway_snapshot = self.checkpoints.find_regular_snapshot_until(progress.decisions // 2)
@@ -112,23 +112,23 @@ class Trainer:
             dict(self.algorithm.players()), halfway_snapshot, is_exact
         )
         check_finite(results_to_metrics(results))
-        self.run_log.write_row(progress, results, perf_counter() - start)
+        self.recorder.write_row(progress, results, perf_counter() - start)
 
     def finish(self) -> None:
         """Log the last row, save the last checkpoint and the figures."""
-        if self.run_log is None:
+        if self.recorder is None:
             self.checkpoints.save()
             return
         # A run ends with a row even if no evaluation is due; a run with a larger budget has no row
         # at this step. So the checkpoint has the state before this row; resuming removes the row.
-        state = self.run_log.state_dict()
-        if self.run_log.last_counters[self.unit] != self.step:
+        state = self.recorder.state_dict()
+        if self.recorder.last_counters[self.unit] != self.step:
             self.evaluate()
-        self.checkpoints.save(log_state=state)
+        self.checkpoints.save(recorder_state=state)
         if self.config["figures"]:
             metrics = self.checkpoints.folder / METRICS_FILE
             players = dict(self.algorithm.players())
-            self.run_log.save_figures(self.evaluator.build_figures(players, metrics))
+            self.recorder.save_figures(self.evaluator.build_figures(players, metrics))
 
 
 def check_finite(values: Mapping[str, float]) -> None:

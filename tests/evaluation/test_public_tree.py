@@ -24,7 +24,7 @@ from poker_rl.config.option_files import load_option
 from poker_rl.evaluation import compute_best_response_values, compute_seat_values
 from poker_rl.evaluation.exact.public_tree_evaluator import PublicTreeEvaluator
 from poker_rl.games import Tables, get_tree
-from poker_rl.games.hand_strength import evaluate_hand
+from poker_rl.games.hand_evaluator import evaluate_hand
 from poker_rl.games.public.ranges import Ranges, compute_showdown_values, sum_compatible_reach
 from poker_rl.games.public.tree import Boards
 from poker_rl.nets import MLPConfig

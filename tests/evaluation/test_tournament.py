@@ -11,7 +11,7 @@ from poker_rl.evaluation.matches.duplicate_match import (
     compute_half_width,
     play_deals,
 )
-from poker_rl.evaluation.matches.tournament import (
+from poker_rl.evaluation.matches.tournament_tables_and_ranking import (
     assign_players_to_tables,
     compute_tournament_results,
     fit_elo,

@@ -34,8 +34,8 @@ def check_hands(game, hands, seed):
         played[move.rows] += 1
     assert (played <= MAX_MOVES).all()
     won, variant = tables.payoffs(), tables.records["variant"]
-    assert set(variant) == set(range(len(game.variant_games)))
-    for i, each in enumerate(game.variant_games):
+    assert set(variant) == set(range(len(game.games_by_seat_count)))
+    for i, each in enumerate(game.games_by_seat_count):
         for move in moves:
             mine = move.records["variant"] == i
             check_decisions(each, move.records[mine], move.legal[mine])

@@ -125,7 +125,7 @@ def definitions(draw):
 def check_hands(game, hands, seed):
     tables, moves = play(game, hands, seed)
     assert (tables.payoffs().sum(1) == 0).all()
-    for i, each in enumerate(game.variant_games):
+    for i, each in enumerate(game.games_by_seat_count):
         check_variant(each, tables, moves, tables.records["variant"] == i)
 
 

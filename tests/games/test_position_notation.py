@@ -16,7 +16,7 @@ def test_what_a_transcript_tells_is_the_position_it_is_of(name):
     drawn = len(definition.definitions) > 1
     for move in play(definition, 6, seed=1)[1]:
         for record in move.records:
-            played = definition.variant_games[record["variant"]]
+            played = definition.games_by_seat_count[record["variant"]]
             expected = played.infoset_name(record)
             _, cards, line = (*expected.split(" "), "")[:3]
             hand, _, board = cards.partition("|")

@@ -221,7 +221,7 @@ def test_each_number_of_seats_is_as_likely():
 @pytest.mark.parametrize("variable", [DRAWN, NO_LIMIT], ids=["limit", "no-limit"])
 def test_a_hand_is_of_the_game_with_its_seats(variable, seats):
     """Move by move; what is seen is the same but for empty seats."""
-    definition = variable.variant_games[seats - 2]
+    definition = variable.games_by_seat_count[seats - 2]
     fixed, moves = play(definition, 200, seed=seats)
     decks = fixed.records["deck"][:, : definition.cards_dealt]
     drawn = deal_tables(variable, 200, decks=decks, variants=seats - 2)

@@ -8,7 +8,7 @@ from random_games import deal_tables, play, sample_decisions
 from random_games import game as game_of
 
 from poker_rl.config import ConfigError
-from poker_rl.games.hand_strength import CATEGORY_SHIFT, evaluate_hand
+from poker_rl.games.hand_evaluator import CATEGORY_SHIFT, evaluate_hand
 from poker_rl.games.poker.suit_isomorphism import sort_suits
 from poker_rl.games.tables import tables_from_records
 from poker_rl.nets import input_encoders

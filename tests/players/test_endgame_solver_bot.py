@@ -13,7 +13,7 @@ from poker_rl.evaluation.exact.public_tree_evaluator import evaluate_on_public_t
 from poker_rl.games.poker.record_dtypes import CALL, FOLD
 from poker_rl.players import load_player, sample_from_probs
 from poker_rl.players.bots import endgame_solver_bot
-from poker_rl.players.bots.all_in_solver import AllInStakes, solve_all_in
+from poker_rl.players.bots.all_in_call_solver import AllInStakes, solve_all_in
 from poker_rl.players.bots.endgame_lines import enumerate_endgame_lines
 from poker_rl.players.bots.endgame_solver_bot import EndgameSolverBot
 

@@ -10,7 +10,7 @@ from random_games import deal_tables, game, play_records
 
 from poker_rl.config import ConfigError
 from poker_rl.games import get_tree
-from poker_rl.games.hand_strength import evaluate_best_five
+from poker_rl.games.hand_evaluator import evaluate_best_five
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.poker.position_notation import parse_position
 from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles

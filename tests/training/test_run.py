@@ -25,7 +25,7 @@ from poker_rl.training import signals
 from poker_rl.training.run_endings import DivergedError, RunInterruptedError
 
 FORK = multiprocessing.get_context("fork")  # has all that a first run imports
-TRACED = ("trainer.py", "run_log.py", "run_checkpoints.py", "checkpoint.py", "run_files.py")
+TRACED = ("trainer.py", "recorder.py", "run_checkpoints.py", "checkpoint.py", "run_files.py")
 TRACED += ("train.py",)
 
 
@@ -42,7 +42,7 @@ def result(folder):
     """Return everything that must be equal in two runs of equal length."""
     state = checkpoint.load_checked(folder / "state.pt")
     newest = checkpoint.load_snapshot(checkpoint.find_newest_snapshot(folder))
-    return tiny.rows(folder), {**state, "run_log": None}, newest
+    return tiny.rows(folder), {**state, "recorder": None}, newest
 
 
 def child(work, *arguments):

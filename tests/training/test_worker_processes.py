@@ -64,7 +64,7 @@ def left(folder):
     state = checkpoint.load_checked(folder / "state.pt")
     (other,) = (folder / "workers").iterdir()
     assert other.name == f"{state['progress']['decisions']}_1.pt"
-    return tiny.rows(folder), {**state, "run_log": None, "other": checkpoint.load_checked(other)}
+    return tiny.rows(folder), {**state, "recorder": None, "other": checkpoint.load_checked(other)}
 
 
 def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(monkeypatch, capsys):

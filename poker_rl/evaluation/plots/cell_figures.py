@@ -13,7 +13,7 @@ from matplotlib.colors import SymLogNorm, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from poker_rl.evaluation.matches.tournament import TournamentResults
+from poker_rl.evaluation.matches.tournament_tables_and_ranking import TournamentResults
 from poker_rl.evaluation.plots.plotting import (
     INK_COLOR,
     STYLE,

@@ -18,7 +18,7 @@ from poker_rl.games.big2.combinations import (
     HAND_SIZE,
 )
 from poker_rl.games.cards import card_name
-from poker_rl.games.table_view import DisplayedGame, LegalMove, SeatView, TableView
+from poker_rl.games.displayed_table import DisplayedGame, LegalMove, SeatView, TableView
 from poker_rl.games.tables import tables_from_records
 
 COMBINATION_NAMES = {  # names by number of cards, in the order of the categories

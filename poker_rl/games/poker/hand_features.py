@@ -10,7 +10,7 @@ import numpy as np
 
 from poker_rl.games.cards import MAX_RANKS, MAX_SUITS
 from poker_rl.games.game import jit
-from poker_rl.games.hand_strength import (
+from poker_rl.games.hand_evaluator import (
     CATEGORY_SHIFT,
     MAX_HAND_CARDS,
     STRAIGHT_FLUSH,

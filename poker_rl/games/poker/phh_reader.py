@@ -1,8 +1,8 @@
 """Reader of hold'em hands in the PHH format, which PokerKit parses (Kim, arXiv:2312.11753).
 
 A hand is replayed by the rules of a game with the same blinds, bets and stacks in units of the big
-blind. Cards that the file does not show are replaced by any unused ones. Only decisions of seats
-whose own cards are known are returned, and these seats do not see the replaced cards.
+blind. In place of cards that the file does not show, any unused ones are dealt. Only decisions of
+seats whose own cards are known are returned, and none of these seats sees a card dealt in this way.
 """
 
 from __future__ import annotations
@@ -141,17 +141,20 @@ def iterate_histories(path: Path) -> Iterator[tuple[str, Any]]:
 def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> RecordedHand:
     """Replay a hand by the rules of a game; raise UnsupportedHandError if that can't be done."""
     phh_game, rounded = check_phh_support(game), 0
-    variant_games = phh_game.variant_games
+    games_by_seat_count = phh_game.games_by_seat_count
     records: list[np.void] = []
     actions: list[int] = []
     try:
-        if history.variant != build_phh_stakes(variant_games[0])["variant"]:
+        if history.variant != build_phh_stakes(games_by_seat_count[0])["variant"]:
             raise UnsupportedHandError(f"variant {history.variant}")
-        seats, seat_counts = len(history.starting_stacks), [one.seats for one in variant_games]
+        seats, seat_counts = (
+            len(history.starting_stacks),
+            [one.seats for one in games_by_seat_count],
+        )
         if seats not in seat_counts:
             raise UnsupportedHandError(f"{seats} seats")
         variant = seat_counts.index(seats)
-        variant_game, tables = variant_games[variant], Tables(game, 1, 0)
+        variant_game, tables = games_by_seat_count[variant], Tables(game, 1, 0)
         unit = _find_chip_unit(variant_game, history)
         steps = [str(step).partition("#")[0].split() for step in history.actions]
         deck, has_cards = _read_deck(variant_game, steps)

@@ -18,7 +18,7 @@ import numpy as np
 from poker_rl.config.input_checks import ConfigError, NonNegativeInt, Range
 from poker_rl.games.cards import MAX_RANKS, MAX_SUITS
 from poker_rl.games.game import Game
-from poker_rl.games.hand_strength import SHORT_DECK, SHORT_DECK_RANKS
+from poker_rl.games.hand_evaluator import SHORT_DECK, SHORT_DECK_RANKS
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.record_dtypes import (
     DEFINITION_DTYPE,
@@ -178,7 +178,7 @@ class PokerGame(Game):
         return None
 
     @property
-    def variant_games(self) -> Sequence[PokerGame]:
+    def games_by_seat_count(self) -> Sequence[PokerGame]:
         return [self]
 
     def get_variant_game(self, record: np.void) -> PokerGame:

@@ -39,7 +39,7 @@ def parse_position(
         ConfigError: if a text is malformed or does not fit the rules of the game.
     """
     variant = find_variant_index(game, seat_count)
-    variant_game = game.variant_games[variant]
+    variant_game = game.games_by_seat_count[variant]
     tables = Tables(game, 1, 0)
     tables.deal(decks=np.arange(variant_game.cards_dealt, dtype=np.int8)[None], variants=variant)
     with error_prefix("actions"):
@@ -89,7 +89,7 @@ def format_actions(game: DisplayedPoker, record: np.void) -> str:
 
 def find_variant_index(game: DisplayedPoker, seat_count: int | None) -> int:
     """Return the index of the definition with `seat_count` seats; None stands for the only one."""
-    seat_counts = [variant_game.seats for variant_game in game.variant_games]
+    seat_counts = [variant_game.seats for variant_game in game.games_by_seat_count]
     fewest, most = seat_counts[0], seat_counts[-1]
     if seat_count is None and fewest == most:
         return 0

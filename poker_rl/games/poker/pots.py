@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from poker_rl.games.game import jit
-from poker_rl.games.hand_strength import evaluate_hand
+from poker_rl.games.hand_evaluator import evaluate_hand
 from poker_rl.games.poker.record_dtypes import get_deck_card
 
 

@@ -36,7 +36,7 @@ class StreetLines:
     seat: np.ndarray  # the seat that acts after each line, `NO_SEAT` if none on this street, [N]
     decision_lines: np.ndarray  # the lines after which a seat acts on this street, [D]
     decision_records: np.ndarray  # a table after each decision line, with arbitrary cards, [D]
-    legal_mask: np.ndarray  # action masks after the decision lines, [D, A]
+    legal_mask: np.ndarray  # legal actions after each decision line, [D, A]
     # Lines that end the street but not the hand, in the order in which they enter the next street.
     continuing_lines: np.ndarray
     terminal_lines: np.ndarray  # the lines that end the hand on this street, [E]

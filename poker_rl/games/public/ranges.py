@@ -13,7 +13,7 @@ from itertools import combinations, permutations
 import numpy as np
 
 from poker_rl.games.game import jit, vectorized_jit
-from poker_rl.games.hand_strength import SHORT_DECK, evaluate_hand
+from poker_rl.games.hand_evaluator import SHORT_DECK, evaluate_hand
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.record_dtypes import MAX_DECK_SIZE
 

@@ -15,7 +15,7 @@ from math import comb
 import numpy as np
 
 from poker_rl.games.game import jit
-from poker_rl.games.hand_strength import SHORT_DECK
+from poker_rl.games.hand_evaluator import SHORT_DECK
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.public.ranges import BLOCKED_STRENGTH, Ranges, compute_strengths
 

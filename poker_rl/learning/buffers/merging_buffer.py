@@ -41,7 +41,7 @@ class TraversalDecisions(NamedTuple):
 class TargetBatch(NamedTuple):
     """Batch of B observations (W features) and targets (for A actions) for each of K replicas."""
 
-    observation: Tensor  # [K, B, W] uint8 if binary, else float32
+    observation: Tensor  # [K, B, W] uint8 if all features are 0 or 1, else float32
     mask: Tensor  # legal actions [K, B, A] bool
     target: Tensor  # [K, B, A] float32
     weight: Tensor  # weight of each row in its replica's mean error [K, B]; 0 for padding

@@ -18,7 +18,7 @@ from poker_rl.config.input_checks import ConfigError
 from poker_rl.learning import collectives
 from poker_rl.learning.buffers.insertion_rules import InsertionRule
 from poker_rl.learning.memory_checks import check_memory
-from poker_rl.nets.device_copies import copy_to_device
+from poker_rl.nets.cpu_gpu_transfers import copy_to_device
 
 WORD_TYPES = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}  # by size in bytes
 BITS_OF_BYTE = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1)  # [256, 8]

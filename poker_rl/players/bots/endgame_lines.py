@@ -85,7 +85,8 @@ def enumerate_endgame_lines(
     choice_of_action, counts = mask.cumsum(1) - 1, mask.sum(1)
     actions = np.argsort(~mask, axis=1, kind="stable")[:, : counts.max()]
     parent_decision = np.searchsorted(street.decision_lines, street.parent_line)
-    choices = choice_of_action[parent_decision, street.action]  # arbitrary for the first line
+    # The choice of line 0, which has no parent, is never used.
+    choices = choice_of_action[parent_decision, street.action]
     is_choice = np.arange(actions.shape[1]) < counts[:, None]
     street = replace(street, action=choices, legal_mask=is_choice)
     return EndgameLines(street, actions, line_after_action)

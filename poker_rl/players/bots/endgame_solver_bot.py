@@ -22,7 +22,7 @@ size, by either seat, the street is solved again with this raise included; see `
 Before the last street, one kind of decision is solved too: to call or to fold if the other seat
 has moved all-in. Such an all-in is rare in training, so the trained player's answer is often bad.
 Here the other seat has, before its all-in, a hand of its range with probability `range_share`, and
-otherwise a random hand. The module `all_in_solver` explains the solved game.
+otherwise a random hand. The module `all_in_call_solver` explains the solved game.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Boards, check_heads_up
 from poker_rl.games.public.win_margins import compute_win_margins
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.players.bots.all_in_solver import AllInStakes, solve_all_in
+from poker_rl.players.bots.all_in_call_solver import AllInStakes, solve_all_in
 from poker_rl.players.bots.bot import Bot
 from poker_rl.players.bots.endgame_cfr import compute_response_values, run_discounted_cfr
 from poker_rl.players.bots.endgame_lines import EndgameLines, enumerate_endgame_lines, find_nearest

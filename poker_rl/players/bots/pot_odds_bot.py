@@ -31,7 +31,7 @@ from poker_rl.config.input_checks import (
 )
 from poker_rl.games.cards import MAX_SUITS
 from poker_rl.games.game import Game, hash_bytes, jit, random_below, random_uniform
-from poker_rl.games.hand_strength import evaluate_hand
+from poker_rl.games.hand_evaluator import evaluate_hand
 from poker_rl.games.poker.betting import MAX_DECK_SIZE, MAX_HOLE_CARDS, MAX_SEATS, RAISE, infoset
 from poker_rl.games.poker.suit_isomorphism import sort_suits
 from poker_rl.games.tables import copy_records

@@ -16,7 +16,7 @@ import numpy as np
 from poker_rl.config.input_checks import Probability
 from poker_rl.games.cards import MAX_SUITS
 from poker_rl.games.game import Game, jit
-from poker_rl.games.hand_strength import evaluate_best_five
+from poker_rl.games.hand_evaluator import evaluate_best_five
 from poker_rl.games.poker.betting import MAX_DECK_SIZE, MAX_HOLE_CARDS
 from poker_rl.players.bots.holdem_bot import HoldemBot, to_choice_probs
 from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles

@@ -23,7 +23,7 @@ from numpy.lib.stride_tricks import sliding_window_view
 
 from poker_rl.games.cards import MAX_RANKS, MAX_SUITS
 from poker_rl.games.game import jit
-from poker_rl.games.hand_strength import (
+from poker_rl.games.hand_evaluator import (
     CATEGORY_SHIFT,
     HIGH_CARD,
     STRAIGHT,

@@ -60,7 +60,7 @@ class TensorBoard(Logger):
                 writer.close()
 
     def _open(self, folder: Path, results: Iterable[Result] = ()) -> SummaryWriter:
-        """Return a folder's writer; for a new run's folder, first write settings and layout."""
+        """Return a folder's writer; for a new run, first write settings and board layout."""
         if folder in self._writers:
             return self._writers[folder]
         from torch.utils.tensorboard import SummaryWriter, summary  # its import is slow

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from poker_rl.games.cards import MAX_RANKS
-from poker_rl.games.hand_strength import THREE_CARD_HAND
+from poker_rl.games.hand_evaluator import THREE_CARD_HAND
 from poker_rl.games.poker.poker_game import PokerGame
 
 RANK_NAMES = {

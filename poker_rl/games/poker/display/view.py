@@ -12,10 +12,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from poker_rl.games.cards import card_name
+from poker_rl.games.displayed_table import BetRange, DisplayedGame, LegalMove, SeatView, TableView
 from poker_rl.games.poker.display.hand_names import describe_hand
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.record_dtypes import CALL, FULL_POT, RAISE
-from poker_rl.games.table_view import BetRange, DisplayedGame, LegalMove, SeatView, TableView
 from poker_rl.games.tables import tables_from_records
 
 BLIND_NAMES = ("small blind", "big blind")  # from the smallest; larger blinds are straddles
@@ -32,12 +32,12 @@ class DisplayedPoker(DisplayedGame):
 
     @property
     @abstractmethod
-    def variant_games(self) -> Sequence[PokerGame]:
+    def games_by_seat_count(self) -> Sequence[PokerGame]:
         """One game for each number of seats; only the game itself if the number is fixed."""
 
     def get_variant_game(self, record: np.void) -> PokerGame:
         """Return the game with as many seats as a table."""
-        return self.variant_games[int(record["variant"])]
+        return self.games_by_seat_count[int(record["variant"])]
 
     def infoset_name(self, record: np.void) -> str:
         """Return a text like `1 Ks|Qh rc`: seat to act, its cards, visible board and actions."""

@@ -34,8 +34,8 @@ from poker_rl.training.loggers import Logger, Row
 from poker_rl.training.run_endings import RunInterruptedError
 
 
-class RunLog:
-    """Log of a run, which rank 0 writes: metrics.jsonl, manifest, figures and loggers.
+class RunRecorder:
+    """Recorder of a run in rank 0: writes metrics.jsonl, manifest and figures, and calls loggers.
 
     A row has the counters of `Progress`, the means of the metrics that `learn` has returned since
     the previous row, and the measurements of the players.

@@ -74,6 +74,6 @@ def _update_regrets(
 
 
 def _match_regrets(regrets: np.ndarray) -> np.ndarray:
-    """Return the probability of the first action by regret matching, [R]."""
+    """Return, for each of R hands, the probability of the first of two actions, [R]."""
     total = regrets.sum(0)
     return np.where(total > 0, regrets[0] / np.maximum(total, TINY), np.float32(0.5))
