@@ -12,7 +12,7 @@ from random_games import game
 
 from poker_rl.config import ConfigError
 from poker_rl.games import Tables
-from poker_rl.games import hand_strength as ranking
+from poker_rl.games import hand_evaluator as ranking
 from poker_rl.games.cards import card_name, parse_cards
 from poker_rl.games.hand_evaluator import evaluate_best_five, evaluate_hand
 

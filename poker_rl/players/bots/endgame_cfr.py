@@ -85,8 +85,9 @@ def run_discounted_cfr(
             if seat == other_seat:
                 mean_values = entry_policy[0, 0] * values[0] + entry_policy[0, 1] * opt_out_values
                 for choice, choice_values in enumerate((values[0], opt_out_values)):
-                    regret = entry_regrets[0, choice] + choice_values - mean_values
-                    discount = np.where(regret > 0, positive_discount, NEGATIVE_DISCOUNT)
-                    entry_regrets[0, choice] = regret * discount
+                    for r in range(hand_count):
+                        regret = entry_regrets[0, choice, r] + choice_values[r] - mean_values[r]
+                        discount = positive_discount if regret > 0 else NEGATIVE_DISCOUNT
+                        entry_regrets[0, choice, r] = regret * discount
     normalize_positive(policy_sums, legal_mask, policy)
     return policy
