@@ -51,7 +51,9 @@ BYTES_PER_ACTION = 8 + 2 + 8
 class PublicCFR(TabularSolver):
     """CFR solver over the public tree.
 
-    In shapes, L are the betting lines with which a street begins, and H the hands of a seat.
+    In shapes, L are the betting lines with which a street begins, and H the hands of a seat. The
+    rows of a node in `_regrets` and `_policy_sums` hold its values in the order [D, A, R]: decision
+    lines, actions, hands that differ by more than a permutation of suits.
     """
 
     alpha: float
