@@ -91,7 +91,7 @@ class NetworkLearner(ABC):
 
     Attributes:
         services: plays at the tables, builds networks and players; see `LearnerServices`.
-        progress: the counters; `run_iteration` calls `count_progress`, adds to `progress.updates`.
+        progress: counters; `run_iteration` calls `count_progress` and adds to `progress.updates`.
         warm_start_parts: names of the parts, such as networks and averages, that a warm start
             copies from another run.
         warm_start_sources: `_target_` of the other learner classes that a warm start can copy from.

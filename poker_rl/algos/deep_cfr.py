@@ -9,7 +9,7 @@ turn is the traverser of some hands; all of the traverser's actions are played:
     regret network           fitted to the mean of all r so far; those of iteration t have weight t
     policy                   in proportion to the positive outputs of the regret network, or the
                              action with the largest output if none is positive
-    average network          fitted to the mean of the other seats' policies, weighted in this way
+    average network          fitted to the mean of the other seats' policies, with the same weights
 
 Here a buffer merges the samples of equal observations into their mean (`merging_buffer.py`),
 whereas Deep CFR and Single Deep CFR (Steinberger, arXiv:1901.07621) keep a reservoir of single
@@ -115,7 +115,7 @@ class DeepCFR(NetworkLearner):
         self._regrets, self._average = self._fits
 
     def run_iteration(self) -> dict[str, float]:
-        """For each seat in turn, traverse hands and fit both networks."""
+        """Traverse hands and fit both networks, for each seat in turn."""
         decision_count, means = 0, []
         for fit in self._fits:
             set_learning_rates(fit.optimizer, fit.lr.value(self.progress.decisions))
@@ -240,7 +240,7 @@ def traverse_hands(
         check_memory(setting, 2 * decision_bytes + len(parent) * table_bytes, torch.device("cpu"))
         tables.load_records(records.take(parent))
         tables.step(action)
-        del records  # which would otherwise stay in memory at every level
+        del records  # otherwise every level of the recursion would keep them in memory
         action_values = np.zeros(probs.shape)
         action_values[parent, action] = play_and_compute_values(table_index[parent])
         # The action of another seat was sampled, so its value counts with weight 1.

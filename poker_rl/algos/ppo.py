@@ -220,7 +220,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._learn_epoch.reset()
 
     def _select_averaged_decisions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return n decisions to average over: replica, observation, mask, target, [n, ...] each."""
+        """Return decisions for the average policy: replica, observation, mask, target, [n, ...]."""
         batch, rows = self._rollout.batch, self._inputs.columns["is_used"].nonzero()[:, 0]
         replica, observation, mask, action = (
             self._inputs.flatten_column(column)[rows].cpu().numpy()

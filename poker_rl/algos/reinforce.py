@@ -106,7 +106,7 @@ class Reinforce(NetworkLearner, NetworkAssignment):
     def _update_baselines(
         self, decay: float, baseline_index: tuple[np.ndarray, np.ndarray], returns: np.ndarray
     ) -> None:
-        """Move baselines towards their mean return; the index has instance and seat of each."""
+        """Move baselines towards mean returns; the index has each return's instance and seat."""
         hand_counts, return_sums = np.zeros((2, *self._baselines.shape))
         np.add.at(hand_counts, baseline_index, 1)
         np.add.at(return_sums, baseline_index, returns)

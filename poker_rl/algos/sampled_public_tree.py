@@ -81,9 +81,9 @@ class SampledPublicTree:
     ) -> tuple[list[Board], np.ndarray]:
         """Return B boards of a street that can follow `previous_board`, and their weights [B].
 
-        Take the weighted sum of each hand's values over these B boards, then its mean over the
-        hands that `previous_board.suit_permutations` map to each other. This is an unbiased
-        estimate of the sum over all boards that can follow.
+        To estimate a sum of hand values over all boards that can follow, without bias, a caller
+        adds up the weighted values over these B boards, then averages over the hands that
+        `previous_board.suit_permutations` map to each other.
         """
         key = street_index, previous_board.cards.tobytes()
         if key not in self._cached_boards:
@@ -100,7 +100,7 @@ class SampledPublicTree:
     def _average_values_over_boards(
         self, street_index: int, previous_board: Board, reach: np.ndarray, board_prob: float
     ) -> np.ndarray:
-        """Return both seats' counterfactual values, means over boards of a street, [L, 2, H].
+        """Return both seats' counterfactual values, averaged over boards of a street, [L, 2, H].
 
         Args:
             reach: probability that each seat plays the L betting lines to this street with each

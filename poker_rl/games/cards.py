@@ -20,7 +20,7 @@ def card_name(card: int, ranks: str, suits: str) -> str:
 
 
 def parse_cards(text: str, ranks: str, suits: str) -> list[int]:
-    """Return the cards in a text such as `AsKd` or `As Kd`; raise ConfigError if one is no card."""
+    """Return the cards in a text such as `AsKd` or `As Kd`; raise ConfigError if one is invalid."""
     card_by_name = {card_name(card, ranks, suits): card for card in range(len(ranks) * len(suits))}
     compact_text, size = "".join(text.split()), min(len(suits), 2)
     names = [compact_text[i : i + size] for i in range(0, len(compact_text), size)]

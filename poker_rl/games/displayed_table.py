@@ -1,4 +1,4 @@
-"""The view of a table: the plain values that a web page, a terminal or a text shows of it.
+"""Views of tables: plain values that a web page, a terminal or a text can display.
 
 Code that displays a view needs no knowledge of the rules. A view is built for one viewer and holds
 only information that this viewer may have.

@@ -17,8 +17,8 @@ These five are enough to train and to evaluate by matches. Four more are optiona
 
     infoset(game, table, seat, out) write the key of the information set as bytes; for exact
                                     evaluation, solvers and bots that search
-    history(game, table, seat, out) write the actions so far as a sequence and return its length;
-                                    of more than fit into `out`, the newest; for recurrent networks
+    history(game, table, seat, out) write the actions so far, one per row, and return their number;
+                                    only the newest if `out` is too short; for recurrent networks
     reveal(game, table, seat, out)  write the cards hidden from a seat; for a perfect-information
                                     critic
     resample_hidden_cards(game, table)

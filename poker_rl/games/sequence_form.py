@@ -31,9 +31,9 @@ class SequenceForm(NamedTuple):
     """The arrays of a tree with I information sets, A actions, L leaves, P parts and R runs.
 
     A run is a range of adjacent information sets of one part. A leaf combines all terminal nodes
-    that have the same last edge of every seat. The leaf arrays have seats * L columns, one for each
-    pair of a leaf and a seat, and P + seats groups of columns. Group p < P has the columns whose
-    seat makes its last move in part p. Group P + s has the columns of seat s without a move of s.
+    that have the same last edge of every seat. The leaf arrays have a column for each pair of a
+    leaf and a seat, seats * L in all, sorted into P + seats groups. Group p < P has the columns
+    whose seat makes its last move in part p. Group P + s has those of seat s without a move of s.
     """
 
     previous_edge: np.ndarray  # the owner's last edge before each infoset, or its root, [I] uint32
@@ -147,7 +147,7 @@ def _compute_last_own_edges(tree: GameTree) -> np.ndarray:
 
 
 def _merge_equal_leaves(edges: np.ndarray, payoffs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Merge those of the T terminal nodes that have the same last edge of every seat.
+    """Merge those of T terminal nodes at which every seat has the same last edge.
 
     `edges` [T, seats] are these edges; `payoffs` [T, seats] of merged nodes are added up. Return
     the edges and payoffs of the L leaves, [L, seats], in the order of their first nodes.
@@ -186,7 +186,7 @@ def compute_reach(sequences, part, policy, reach):
 
 @jit
 def write_leaf_values(sequences, part, reach, counterfactual_values):
-    """Write for each edge of a part the value of the hands in which it is its owner's last move.
+    """Write for each edge of a part the value of hands in which the owner's last move is this edge.
 
     A value is the sum of the owner's payoffs in chips, weighted with the probability of the deal
     and of the moves of all other seats. `reach` is the result of `compute_reach` for all seats.

@@ -122,7 +122,7 @@ class Tables:
         return self._apply_rule(acting_seat_rule_loop, "observe", rows, size, dtype)
 
     def write_observations(self, out: np.ndarray, *, sorted_suits: bool = False) -> None:
-        """Write observations into `out` [B, W], with `sorted_suits` after `sort_suits`."""
+        """Write observations into `out` [B, W], with suits in canonical order if `sorted_suits`."""
         rule = "observe_sorted" if sorted_suits else "observe"
         self.run_loop(acting_seat_rule_loop, None, out, rule=rule)
 
@@ -158,7 +158,7 @@ class Tables:
         return keys.view(f"S{size}")[:, 0]
 
     def resample_hidden_cards(self) -> None:
-        """Deal again the cards that each seat to act cannot see; the random states advance."""
+        """Redeal at random the cards that each seat to act cannot see; random states advance."""
         if not hasattr(self.game.rules, "resample_hidden_cards"):
             raise ConfigError(f"game: {self.game.name} has no rule `resample_hidden_cards`")
         self.run_loop(rule_loop, None, rule="resample_hidden_cards")

@@ -23,7 +23,7 @@ def compute_gae_and_completeness(
 
     R and T count the rows and tables of the batch. The estimate of a decision is complete if, later
     in the batch, the same seat decides again or the hand ends. All other cells get the estimate 0;
-    the value of a decision in such a cell still serves for the seat's previous decision. `value`
+    the value of a decision in such a cell still bootstraps the seat's previous decision. `value`
     [R, T] has the critic's values. Values and estimates are in units of `reward_scale` chips.
     """
     (rows, table_count), seats = value.shape, batch.payoffs.shape[2]
@@ -66,7 +66,7 @@ def compute_gae(
 
     All arrays are [N]. V is `value`, and `next_rows` has the row of the agent's next decision in
     the hand: A is reward - V + gamma (V(next) + gae_lambda A(next)). If it is HAND_ENDED instead, A
-    is reward - V. If it is NEXT_PENDING, A is 0, and V serves only for the agent's decision before.
+    is reward - V. If it is NEXT_PENDING, A is 0, and V only bootstraps the agent's decision before.
     """
     advantage = np.zeros(len(reward), np.float32)
     _fill_gae(reward, value, next_rows, np.float32(gamma), np.float32(gae_lambda), advantage)

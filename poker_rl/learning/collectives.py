@@ -27,7 +27,7 @@ local_world_size = 1  # number of processes of this run on this machine, which s
 
 
 class ProcessLostError(ConnectionError):
-    """Another process of the run has ended or cannot be reached."""
+    """Error raised if another process of the run has ended or cannot be reached."""
 
 
 class ShmAllReduce:
@@ -38,7 +38,7 @@ class ShmAllReduce:
     1 to 3 ms, because it wakes up sleeping threads. Each process writes into a memory block of its
     own, then releases one semaphore for each other process. Calls use two sets of blocks in turn.
     Call n + 2 reuses the blocks of call n. A process begins it only after all others have begun
-    call n + 1; these have then read the values of call n.
+    call n + 1; by then they have read the values of call n.
     """
 
     def __init__(self, workers: int, spin: bool, context: BaseContext) -> None:
@@ -161,7 +161,7 @@ def wait_for_all_processes() -> None:
 
 
 def average_metrics(metrics: Mapping[str, float]) -> dict[str, float]:
-    """Return the mean of each metric over processes; every process must have the same tags."""
+    """Return the mean of each metric over processes; every process must pass the same keys."""
     if get_world_size() == 1:
         return dict(metrics)
     values = all_reduce_mean(torch.tensor(list(metrics.values()), dtype=torch.float64))

@@ -56,8 +56,8 @@ class TableGroup:
     """B adjacent tables of a rollout that advance together, and buffers for their next decisions.
 
     Attributes:
-        table_slice, rows: indices of these tables, as a slice and as an array [B]; they are equal
-            in the rollout and on the table axis of the batch.
+        table_slice, rows: indices of these tables, as a slice and as an array [B]; both index
+            the rollout's tables and the table axis of the batch.
         tables: the tables; they share the memory of the rollout's tables.
         opponent_rows: indices within the group of the tables where an opponent acts.
         opponent_actions: actions of the opponents at these tables.
@@ -183,7 +183,7 @@ class FixedLengthRollout:
         self._is_bound = True
 
     def _carry_pending_decisions(self) -> None:
-        """Copy the last decision of each seat i, if its result is not yet known, to step i."""
+        """Copy the last decision of each seat i, if it is pending, to row i of the batch."""
         batch, seats, rows = self.batch, self._seats, self._rows
         last_end = torch.where(batch.is_over, rows[seats:], -1).amax(0)  # latest end of a hand [T]
         is_own = batch.is_decision & (batch.seat == rows[:seats, :, None])  # [seats, R, T]
@@ -294,7 +294,7 @@ class FixedLengthRollout:
         return {name: column[: self._seats].cpu().clone() for name, column in columns.items()}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Restore a `state_dict`; restore the services, which hold the tables, before this."""
+        """Restore a `state_dict`; the services, which hold the tables, must be restored first."""
         self.batch.is_decision.zero_()
         self.batch.is_over.zero_()
         for name, column in state.items():

@@ -35,7 +35,7 @@ def check_tabular_memory(tree: GameTree, array_count: int) -> None:
 
 
 def _measure_free_bytes(device: torch.device) -> int:
-    """Return the free bytes of a GPU, or this process's share of main memory, used or free."""
+    """Return a GPU's free bytes, or this process's share of the total main memory, in bytes."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]
     installed = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")

@@ -41,7 +41,7 @@ class HandReplayBuffer(ReplayBuffer):
             "next": Column(torch.uint8),
             "reward": Column(torch.float32),
         }
-        device = torch.device("cpu")  # where hands are replayed
+        device = torch.device("cpu")  # hands are replayed on the CPU
         parts = CircularInsertion(), columns, device, services.sample_seed()
         super().__init__("replay_capacity", capacity, *parts, **settings)
         self._table_packer, self._services = table_packer, services

@@ -54,7 +54,7 @@ class OpponentPool(SnapshotPool):
         return self._generator.random((hands, 1)) < self.settings.play_prob
 
     def update(self, iterations: int) -> None:
-        """Every `snapshot_interval` iterations, add a snapshot and sample a new pool opponent."""
+        """Add a snapshot and sample a new pool opponent every `snapshot_interval` iterations."""
         if iterations % self.settings.snapshot_interval:
             return
         snapshot = {name: weight.clone() for name, weight in self._actor.state_dict().items()}

@@ -83,7 +83,7 @@ class Opponents:
     def update(
         self, iterations: int, list_players: Callable[[], Mapping[str, Any]], device: torch.device
     ) -> None:
-        """Every `self_interval` iterations, add a snapshot and sample one that plays as `self`."""
+        """Add a snapshot and sample one that plays as `self`, every `self_interval` iterations."""
         self._device = device
         if SELF in self._settings.players and iterations % self._settings.self_interval == 0:
             headline_player = next(iter(list_players().values()))

@@ -13,12 +13,12 @@ def copy_to_device(array: np.ndarray, device: torch.device) -> Tensor:
     """Return an array as a tensor on a device; the CPU does not wait for a copy to a GPU."""
     tensor = torch.from_numpy(array)
     if device.type == "cuda":
-        tensor = tensor.pin_memory()  # which torch keeps until the GPU has read it
+        tensor = tensor.pin_memory()  # torch keeps pinned memory until the GPU has read it
     return tensor.to(device, non_blocking=True)
 
 
 def start_copy_to_host(tensor: Tensor) -> Callable[[], np.ndarray]:
-    """Start to copy a tensor to the CPU; return a function that waits for and returns the copy."""
+    """Start to copy a tensor to the CPU; return a function that waits for it and returns it."""
     if tensor.device.type != "cuda":
         return lambda: tensor.cpu().numpy()
     host_copy = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)

@@ -77,7 +77,7 @@ class PrefixLSTMFunction(torch.autograd.Function):
 
 @vectorized_jit(reorder_sums=True)
 def _fill_prefix_tree(bits, hash_table, last_step, parent, level_ends, prefix_of_sequence):
-    """Write the tree, and the index of each whole sequence in it, [B]; return the longest length.
+    """Write the prefix tree and the index of each sequence in it, [B]; return the longest length.
 
     `bits` [B, L, F] are the float32 features of the sequences, viewed as integers. `hash_table` is
     scratch memory that maps a last step and a parent to the index of a prefix. The number of its
@@ -152,7 +152,7 @@ def _add_weighted_rows(weights, rows, first, out):
 
 @vectorized_helper
 def _add_state_products(parent, start, end, weight_hh, out, gates):
-    """For prefixes `start` to `end` - 1, add their parents' states @ `weight_hh` to `gates`."""
+    """Add parents' states @ `weight_hh` to the `gates` of prefixes `start` to `end` - 1."""
     unrolled_end = len(weight_hh) - len(weight_hh) % 4
     for n in range(start, end - 3, 4):
         a, b = out[parent[n]], out[parent[n + 1]]
@@ -208,7 +208,7 @@ def _run_forward(parent, level_ends, weight_hh, gates, cell, tanh_cell, out):
 
 @vectorized_helper
 def _add_state_gradients(parent, start, end, weight_hh, grad_gates, grad_out):
-    """For prefixes `start` to `end` - 1, add grad_gates @ weight_hh.T to parents' `grad_out`."""
+    """Add grad_gates @ weight_hh.T of prefixes `start` to `end` - 1 to parents' `grad_out`."""
     for n in range(start, end - 3, 4):
         a, b, c, d = grad_gates[n], grad_gates[n + 1], grad_gates[n + 2], grad_gates[n + 3]
         for j in range(len(weight_hh)):

@@ -24,7 +24,7 @@ FeatureKind = Literal[
     "every_card",
 ]
 
-# Each input of these features depends only on cards or only on bets; bets are in chips, if shown.
+# Features in which each input depends only on cards or only on bets; any bet sizes are in chips.
 SEPARABLE_FEATURES: tuple[FeatureKind, ...] = (
     "observation",
     "sorted_suits",

@@ -53,7 +53,7 @@ def find_nonzeros_if_sparse(x: Tensor, weight: Tensor) -> Nonzeros | None:
 
 
 class SparseLinearFunction(torch.autograd.Function):
-    """x @ weight + bias, [K, B, out], for x given by its `Nonzeros` and weight [K, in, out]."""
+    """Product x @ weight + bias, [K, B, out], from the `Nonzeros` of x and weight [K, in, out]."""
 
     @staticmethod
     def forward(ctx: Any, nonzeros: Nonzeros, weight: Tensor, bias: Tensor) -> Tensor:
@@ -187,7 +187,7 @@ def compute_legal_logits(x: Tensor, weight: Tensor, bias: Tensor, legal: LegalAc
 
 
 class LegalLogitsFunction(torch.autograd.Function):
-    """`compute_legal_logits` on a CPU, with weight [K, in, A]; the output is 0 in the padding."""
+    """CPU version of `compute_legal_logits`, weight [K, in, A]; the output is 0 in the padding."""
 
     @staticmethod
     def forward(

@@ -48,7 +48,7 @@ def get_network_index(
     records: np.ndarray,
     agent_of_seat_to_act: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Return the index of the network of an instance that decides at each of B tables, [B] int64.
+    """Return the index, within an instance, of the network that decides at each table, [B] int64.
 
     `agent_of_seat_to_act` [B] is used only if `network_sharing` is `per_agent`. If it is None,
     agent i is assumed to sit in seat i.

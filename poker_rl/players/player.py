@@ -203,7 +203,7 @@ def sample_player_actions(
     player_index: np.ndarray,
     generators: Sequence[np.random.Generator],
 ) -> np.ndarray:
-    """Sample an action of the player `player_index` [B] at each of the tables `rows` [B], [B].
+    """Sample an action [B] of the player `player_index[i]` at each table `rows[i]`.
 
     Each player has its own generator of random numbers. A player that is listed several times is
     queried once, with its first generator.

@@ -35,7 +35,7 @@ def compute_successor_values(
         is_own_decision = has_choice & (tables.records["to_act"][rows] == seat[rows])
         if is_own_decision.any():
             successor_values[rows[is_own_decision]] = estimate_values(rows[is_own_decision])
-        moves = legal_mask.argmax(1)  # right for seats with one legal action
+        moves = legal_mask.argmax(1)  # the only legal action of a seat without a choice
         is_response = has_choice & ~is_own_decision
         if is_response.any():
             moves[is_response] = choose_responses(rows[is_response], legal_mask[is_response])

@@ -93,7 +93,7 @@ class PublicCFR(TabularSolver):
         return {"regret/first_street": mean_regret / self.progress.iterations}
 
     def _compute_mean_first_street_regret(self) -> float:
-        """Return the largest positive regret (mean over first-street infosets) in chips/hand."""
+        """Return the largest positive regret in chips/hand, averaged over first-street infosets."""
         nodes, tree = self._infoset_index.nodes[0].children, self._tree
         shape = *tree.streets[0].legal_mask.shape, -1
         by_node = [self._regrets[node.rows].reshape(shape).transpose(0, 2, 1) for node in nodes]

@@ -44,8 +44,8 @@ COMBINATION_BITS = np.array(  # [number of cards, category of the combination]
     np.uint8,
 )
 COMBINATION_TYPE_COUNT = 8
-# The types of combinations for which an observation says whether another seat has played one; two
-# pair and four of a kind share a feature, and single cards have none.
+# Types of combinations with a feature in an observation: whether another seat has played one. Two
+# pair and four of a kind share a feature; single cards have none.
 OBSERVED_BITS = np.array([2, 4, 8 | 16, 32, 64, 128], np.uint8)
 
 # Sizes and offsets of the blocks of an observation
@@ -254,7 +254,7 @@ def reveal(game, table, seat, out):
 
 @jit
 def resample_hidden_cards(game, table):
-    """Deal again the cards that the other seats hold; each gets as many as it has left."""
+    """Redeal at random the cards hidden from the seat to act; all hands keep their sizes."""
     seat, seen_mask = table.to_act, 0
     for i in range(table.left[seat]):
         seen_mask |= 1 << table.hand[seat, i]

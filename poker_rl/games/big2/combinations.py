@@ -162,7 +162,7 @@ def mark_legal_four_cards(hand, held_count, strength_to_beat, mask):
 
 @jit
 def mark_if_stronger(hand, a, b, c, d, e, strength_to_beat, mask):
-    """Mark as legal to play the cards at positions a to e if they beat `strength_to_beat`."""
+    """Mark the action that plays positions a to e as legal if it beats `strength_to_beat`."""
     if evaluate_five_cards(hand[a], hand[b], hand[c], hand[d], hand[e]) > strength_to_beat:
         mask[ACTION_OF_POSITIONS[1 << a | 1 << b | 1 << c | 1 << d | 1 << e]] = True
 

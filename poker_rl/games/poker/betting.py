@@ -206,7 +206,7 @@ def legal(game, table, mask):
 def step(game, table, action):
     """Play one action of the seat to act; an illegal one only sets `table.error`.
 
-    Values are computed for all cases, then selected: the CPU would often mispredict branches.
+    Compute the values of all cases and then select: the CPU would often mispredict branches.
     """
     folds = (action == FOLD) & can_fold(table)
     target = 0

@@ -175,7 +175,7 @@ def write_sorted_cards(table, start, count, out, offset):
 
 @jit
 def resample_hidden_cards(game, table):
-    """Deal again the hole cards of the other seats and the board cards that are still to come."""
+    """Redeal at random the other seats' hole cards and the board cards that are still to come."""
     hidden_positions = np.empty(MAX_DECK_SIZE, np.int64)
     unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)
     hidden_count, unseen_count = find_unseen_cards(game, table, hidden_positions, unseen_cards)

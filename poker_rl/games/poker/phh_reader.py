@@ -201,7 +201,7 @@ def _parse_amount(value: Any) -> Fraction:
 
 
 def _find_chip_unit(game: PokerGame, history: Any) -> Fraction:
-    """Return what a chip is worth in the file; raise UnsupportedHandError if the stakes differ."""
+    """Return the file's amount for one chip; raise UnsupportedHandError if the stakes differ."""
     unit = _parse_amount(max(history.blinds_or_straddles)) / max(game.blinds)
     stakes = build_phh_stakes(game)
     del stakes["variant"]

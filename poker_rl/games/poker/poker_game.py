@@ -151,7 +151,7 @@ class PokerGame(Game):
 
     @property
     def forced_raises(self) -> int:
-        """1 if the big blind counts as the first raise, else 0."""
+        """Number of raises made by blinds: 1 if the big blind counts as the first raise, else 0."""
         return int(len(set(self.blinds)) > 1)
 
     @property
@@ -288,7 +288,7 @@ class PokerGame(Game):
 def check_holdem_cards(game: Game, subject: str) -> None:
     """Raise ConfigError unless seats of a game get two hole cards from a deck of 52.
 
-    `subject` names what needs these cards, for the message.
+    `subject` names the bot or setting that needs these cards, and begins the error message.
     """
     holdem_cards = MAX_RANKS * MAX_SUITS, MAX_SUITS, MAX_HOLE_CARDS
     fields = ["cards", "suits", "hole"]

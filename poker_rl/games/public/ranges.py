@@ -18,7 +18,7 @@ from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.record_dtypes import MAX_DECK_SIZE
 
 BLOCKED_STRENGTH = -1  # strength of a hand that shares a card with the board
-# Ranges that are processed together. For each hand, their numbers are adjacent in memory, so that
+# Number of ranges processed together. Their entries for one hand are adjacent in memory, so that
 # SIMD instructions can process several ranges at once; a block fits in the cache.
 BLOCK_SIZE = 32
 
@@ -172,7 +172,7 @@ def add_reach_of_preceding_hands(hands, hand_order, strengths, sign, block, valu
 
 @vectorized_jit(reorder_sums=False)
 def gather_block(reach, rows, hand_order):
-    """Return the transposed rows `reach[rows]` of `reach` [N, H], in the order of hands given."""
+    """Return the rows `rows` of `reach` [N, H] transposed, with hands in the order `hand_order`."""
     block = np.empty((len(hand_order), len(rows)))
     for t in range(len(rows)):
         for position in range(len(hand_order)):
@@ -182,7 +182,7 @@ def gather_block(reach, rows, hand_order):
 
 @vectorized_jit(reorder_sums=False)
 def scatter_block(block, rows, hand_order, out):
-    """Write a block that has the shape of the result of `gather_block` into the rows of `out`."""
+    """Write a block, shaped as by `gather_block`, back into the rows `rows` of `out` [N, H]."""
     for t in range(len(rows)):
         for position in range(len(hand_order)):
             out[rows[t], hand_order[position]] = block[position, t]

@@ -31,7 +31,7 @@ class Board:
     """The board cards of one street and of all streets before it."""
 
     cards: np.ndarray  # in the order dealt, [n] int64
-    # Number of boards that this one represents, itself included; all continue one common board.
+    # Number of boards that this one represents, itself included; all extend the same earlier board.
     multiplicity: int
     # Indices in `Ranges.permuted_cards` of permutations that leave each street's card set as it is.
     suit_permutations: np.ndarray

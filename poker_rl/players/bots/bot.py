@@ -28,7 +28,7 @@ class Bot(Player):
         return self.to_tables(records).legal_mask()
 
     def to_tables(self, records: np.ndarray) -> Tables:
-        """Return new `Tables` of these records; the bot stores none, so threads may share it."""
+        """Return new `Tables` of these records; a bot keeps no tables, so threads may share it."""
         return tables_from_records(self._game, records)
 
     def to_dict(self) -> dict[str, Any]:

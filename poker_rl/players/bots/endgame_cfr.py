@@ -23,7 +23,7 @@ from poker_rl.games.public.betting_lines import (
 
 NEGATIVE_DISCOUNT = 0.5  # factor of negative regrets after each iteration
 # The average policy weighs a decision by the probability that its seat's own play reaches it. This
-# small weight is added to it, so that decisions never reached have an average policy too.
+# number is added to that probability, so that unreached decisions have an average policy too.
 UNREACHED_WEIGHT = 1e-4
 
 

@@ -68,14 +68,14 @@ class EndgameSolution:
 
 @dataclass(kw_only=True)
 class EndgameSolverBot(Bot):
-    """Bot for heads-up poker that solves the last street and calls of an all-in.
+    """Bot for heads-up poker that solves the last street and decisions against an earlier all-in.
 
-    Otherwise it plays as `policy`.
+    Its other decisions are those of the player `policy`.
     """
 
     policy: str  # spec of the player of the earlier streets, which determines both seats' ranges
     iterations: PositiveInt  # number of iterations of discounted CFR
-    range_share: Probability  # probability that the other seat gets a hand of its range, not any
+    range_share: Probability  # probability that the other seat gets a hand of its range, else any
     # Sizes of raises, as in `NoLimitPoker`, if the game allows any amount; else null.
     bet_sizes: list[PositiveFloat | Literal["all_in"]] | None
 

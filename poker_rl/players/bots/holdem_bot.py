@@ -61,7 +61,7 @@ class HoldemBot(Bot):
         return cards, board_count
 
     def choose_bet_actions(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        """Return the action [B] that a bet of the bot is; arbitrary where no raise is legal."""
+        """Return the action that the bot plays as a bet, [B]; arbitrary if no raise is legal."""
         return find_smallest_raises(legal_mask)
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
@@ -112,7 +112,7 @@ def get_legal_choice_mask(legal_mask: np.ndarray) -> np.ndarray:
 
 
 def to_choice_probs(is_bet: np.ndarray, is_call: np.ndarray) -> np.ndarray:
-    """Return probabilities [B, 3] of 1: bet if `is_bet` [B], else call if `is_call`, else fold."""
+    """Return one-hot choices [B, 3]: bet if `is_bet` [B], else call if `is_call` [B], else fold."""
     return np.asarray(np.eye(CHOICE_COUNT)[np.select([is_bet, is_call], [BET, CALL], FOLD)])
 
 

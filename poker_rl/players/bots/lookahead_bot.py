@@ -32,7 +32,7 @@ from poker_rl.players.player import compute_checked_probs, sample_from_probs
 from poker_rl.players.player_loader import load_base_player
 from poker_rl.players.successor_values import MAX_TABLES, compute_successor_values
 
-MAX_PROBS = 2**24  # most action probabilities of all tables in memory at once, 128 MB
+MAX_PROBS = 2**24  # limit on the action probabilities in memory at once, 128 MB
 
 
 @dataclass(kw_only=True)

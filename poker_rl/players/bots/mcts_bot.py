@@ -1,4 +1,4 @@
-"""Determinized Monte Carlo tree search: each simulation deals the hidden cards again.
+"""Determinized Monte Carlo tree search: each simulation redeals the hidden cards at random.
 
 This is information set MCTS with one tree (P. Cowling, E. Powley, D. Whitehouse, IEEE TCIAIG 4,
 2012). Its nodes are sequences of actions, and each seat selects fold, call or bet by UCB1 (P. Auer,

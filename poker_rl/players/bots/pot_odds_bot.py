@@ -39,7 +39,7 @@ from poker_rl.players.bet_sizes_player import compute_raise_targets
 from poker_rl.players.bots.holdem_bot import HoldemBot, find_smallest_raises, to_choice_probs
 from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
 
-# Most samples from a range to find a hand without dealt cards; after them, any hand is dealt.
+# Attempts to sample a hand of a range that contains no dealt card; after them, any hand is dealt.
 MAX_TRIES = 50
 
 

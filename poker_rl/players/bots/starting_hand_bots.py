@@ -85,7 +85,7 @@ def compute_chen_points(first: int, second: int) -> int:
 
 
 def compute_chen_percentiles() -> np.ndarray:
-    """Return for each two cards the share of hole cards with fewer Chen points, [52, 52].
+    """Return for each pair of cards the share of all hole cards with fewer Chen points, [52, 52].
 
     Hole cards with equally many points count half.
     """

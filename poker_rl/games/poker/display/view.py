@@ -36,7 +36,7 @@ class DisplayedPoker(DisplayedGame):
         """One game for each number of seats; only the game itself if the number is fixed."""
 
     def get_variant_game(self, record: np.void) -> PokerGame:
-        """Return the game with as many seats as a table."""
+        """Return the variant that has as many seats as this table."""
         return self.games_by_seat_count[int(record["variant"])]
 
     def infoset_name(self, record: np.void) -> str:
@@ -196,7 +196,7 @@ def build_seat_view(
 
 
 def list_position_names(game: PokerGame, seat: int) -> list[str]:
-    """Return "button" and the name of the seat's blind, as far as the seat has them."""
+    """Return "button" if the seat is the button, and the name of its blind if it posts one."""
     notes = ["button"] if seat == game.seats - 1 else []
     if game.forced_raises and game.blinds[seat]:
         amounts = sorted(set(game.blinds) - {0})
@@ -251,7 +251,7 @@ def compute_pots(paid: list[int], folded: list[bool], dead_antes: int = 0) -> tu
 
 
 def is_whole_stack(game: PokerGame, record: np.void, chips_in: int) -> bool:
-    """Return whether `chips_in`, without a dead ante, is all that the seat to act can put in."""
+    """Return whether the whole stack of the seat to act is `chips_in` plus its dead ante."""
     seat, stacks = int(record["to_act"]), game.starting_stacks
     return stacks is not None and chips_in == stacks[seat] - game.dead_antes[seat]
 
