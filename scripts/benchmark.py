@@ -37,13 +37,13 @@ from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.public.ranges import Ranges, compute_showdown_values
 from poker_rl.games.tables import Tables
 from poker_rl.nets.dense import MLPConfig
-from poker_rl.nets.input_encoders import ObservationEncoder
 from poker_rl.nets.net_interface import NetDimensions
+from poker_rl.nets.observation_encoders import ObservationEncoder
 from poker_rl.players.network_player import NetworkPlayer
 
 WINDOW_S, WINDOW_COUNT = 0.25, 12  # seconds of a time window; number of windows for each rate
 BATCH = 512  # number of tables whose records and observations fit into a core's cache
-# With two threads, batches are larger, because each call waits for Python's global lock.
+# With two threads, batches are larger, so that fewer calls wait for Python's global lock.
 BATCH_PER_THREAD = 4 * BATCH
 CFR_ITERATIONS_PER_CALL = 100  # iterations on Leduc hold'em in each call of `learn`
 LARGE_ITERATIONS_PER_CALL = 10  # iterations per call in the game with a million information sets

@@ -1,7 +1,7 @@
 """Check every learner on this machine's GPU, and compare its speed with that on one CPU core.
 
     python scripts/gpu.py > gpu.md                     # everything, in at most 8 minutes
-    python scripts/gpu.py --only ppo_lhe --seconds 1   # a word of rows, or `check` or `speed`
+    python scripts/gpu.py --only ppo_lhe --seconds 1   # rows with this word; also: check, speed
 
 A row of the output is the check or the speed of one configuration. Each row is computed in its own
 process, so that an error or the time limit of a row does not end other rows. The output is Markdown
@@ -40,8 +40,8 @@ from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.nets.precision import set_matmul_precision
 from poker_rl.players.player import Player
-from poker_rl.training.compose_run_config import build_root_config
 from poker_rl.training.rank_and_device import prepare_process
+from poker_rl.training.run_config import build_root_config
 
 # Time limits in seconds: of all rows, and of one row, including the start of its process.
 TIME_LIMIT_S, CHECK_LIMIT_S, GPU_LIMIT_S, CPU_LIMIT_S = 450, 120, 40, 100

@@ -135,7 +135,7 @@ class APU(NetworkLearner):
         self._is_learning = np.full(game.seats, True)  # agents that learn in this iteration
         # For each step, an array [B, 2] about its B decisions: the number of earlier actions in the
         # hand, and the chips that the player to act has put in so far.
-        self._moves_and_paid: list[np.ndarray] = []
+        self._moves_and_chips: list[np.ndarray] = []
 
     def _check_settings(self, context: LearnerContext) -> None:
         if context.opponents is not None and self.variant != "dual_apu_ctrl":
@@ -171,7 +171,7 @@ class APU(NetworkLearner):
 
     def run_iteration(self) -> dict[str, float]:
         """Play `episodes_per_iteration` episodes and take the gradient steps that are due."""
-        self._moves_and_paid.clear()
+        self._moves_and_chips.clear()
         self._epsilon = self.epsilon.value(self.progress.hands // self._hands_per_episode)
         self._other_actor = self._copied_actor
         if self._opponent_pool is not None:
@@ -236,7 +236,7 @@ class APU(NetworkLearner):
                     policy[part] = self.services.compute_probs(actor, rows.select_rows(part))
         tables = rows.tables.records
         moves, paid = tables["moves"][rows.table], tables["paid"][rows.table, rows.seat]
-        self._moves_and_paid.append(np.stack([moves, paid], 1, dtype=np.int64))
+        self._moves_and_chips.append(np.stack([moves, paid], 1, dtype=np.int64))
         policy = mix_with_uniform(policy, rows.mask, self._epsilon * is_learner[:, None])
         return self.services.sample_from_probs(policy)
 
@@ -245,7 +245,7 @@ class APU(NetworkLearner):
     ) -> None:
         """Add the decisions of a batch of finished hands to the buffers of these learners."""
         records = self.services.rollout.tables.records
-        moves, paid = np.concatenate([np.zeros((0, 2), np.int64), *self._moves_and_paid]).T  # [N]
+        moves, paid = np.concatenate([np.zeros((0, 2), np.int64), *self._moves_and_chips]).T  # [N]
         ended = batch.next_row == HAND_ENDED
         next_moves = np.where(ended, records["moves"][batch.table], moves[batch.next_row])
         reward = batch.reward / self._unit_chips

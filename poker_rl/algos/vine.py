@@ -56,8 +56,8 @@ from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, m
 from poker_rl.nets.dense import NetworkPair
 from poker_rl.nets.replicas import WeightEMA
 from poker_rl.nets.sparse_layers import LegalActions, list_legal_actions
+from poker_rl.players.action_values_by_rollout import MAX_TABLES, estimate_action_values
 from poker_rl.players.player import Player, sample_from_logits, sample_from_probs
-from poker_rl.players.successor_values import MAX_TABLES, compute_successor_values
 
 ADAM_EPSILON = 1e-5
 METRIC_TAGS = ("loss/policy", "loss/value", "policy/entropy", "policy/kl", "gradient/norm")
@@ -125,7 +125,7 @@ class Vine(NetworkLearner):
     def run_iteration(self) -> dict[str, float]:
         """Play `rollout_steps` actions at every table, value all likely actions, and learn."""
         self._rollout_decisions = 0
-        batch = self.services.rollout.play_steps(self._value_and_choose_actions, self.rollout_steps)
+        batch = self.services.rollout.play_steps(self._choose_and_value_actions, self.rollout_steps)
         metric_sums = torch.zeros(len(METRIC_TAGS), device=self.services.device)
         step = self.progress.decisions
         set_learning_rates(self._optimizer, self.actor_lr.value(step), self.critic_lr.value(step))
@@ -158,7 +158,7 @@ class Vine(NetworkLearner):
         super().warm_start(state)
         self._critic_ema.load_state_dict(state.get("value_average") or self._critic.state_dict())
 
-    def _value_and_choose_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:
+    def _choose_and_value_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:
         """Choose actions by the policy; put the values of all likely actions into the buffer."""
         services = self.services
         legal = list_legal_actions(rows.mask, services.device)
@@ -239,7 +239,7 @@ class Vine(NetworkLearner):
             values = compute_outputs(self._critic_ema.module, rows)[:, 0].double().cpu().numpy()
             return values * self.reward_scale
 
-        values = compute_successor_values(tables, action, choose_responses, estimate_values)
+        values = estimate_action_values(tables, action, choose_responses, estimate_values)
         return values / self.reward_scale
 
     def _update_networks(self, kl_old_coef: float, entropy_coef: float) -> Tensor:

@@ -59,7 +59,7 @@ COMMANDS: dict[str, Callable[[list[str]], int] | str] = {
     ),
     "watch": partial(run_folder_command, "watch", "poker_rl.reports.watch_run.watch_run"),
     "report": "poker_rl.reports.html_report.write_report",
-    "export": "poker_rl.reports.export.export_files",
+    "export": "poker_rl.reports.export_player.export_files",
     "tune": "poker_rl.sweeps.tune.tune",
     "list": run_list,
 }

@@ -75,7 +75,7 @@ poker-rl list [GROUP …] [--config-dir FOLDER]
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """Parser of a command's --help, --config-dir and other arguments; raises ConfigErrors."""
+    """Parser of --help, --config-dir and a list of words named `words_name`; raises ConfigError."""
 
     def __init__(self, words_name: str) -> None:
         super().__init__(add_help=False, allow_abbrev=False)
@@ -103,9 +103,9 @@ def format_main_settings(command: str, comments: Mapping[str, str]) -> str:
 def run_settings_command(name: str, function_name: str, arguments: list[str]) -> int:
     """Run a command with settings in conf/<name>.yaml, or print its help; return the exit code.
 
-    Besides `config`, the dataclass of the settings, the function may have these parameters:
+    The function named `function_name` takes `config`, a dataclass of the settings, and may take:
 
-        group_config  the settings of the command's groups; None if no override belongs to them
+        group_config  the composed settings of groups such as `game`; None if no override has one
         option_dirs   the folders that hold option files
         run_specs     the words that are not settings: run folders, patterns and sweep summaries
         given_keys    the keys of all overrides on the command line
@@ -175,7 +175,7 @@ def run_train(arguments: list[str]) -> int:
         if namespace.help:
             print_train_help(option_dirs)
         if namespace.cfg or namespace.help == "all":
-            # In `algo`, print horizons in steps; elsewhere, keep references such as `${seed}`.
+            # Print schedule horizons in `algo` in steps, but references such as `${seed}` as given.
             algo = convert_horizons_to_steps(to_plain_dict(composed.config)).get("algo")
             comments = compose.read_setting_comments(jobs[0], option_dirs)
             print_line(dump_with_comments(composed.config | {"algo": algo}, comments))
@@ -219,7 +219,7 @@ def run_list(arguments: list[str]) -> int:
 
 
 def run_folder_command(name: str, function_name: str, arguments: list[str]) -> int:
-    """Run a command whose function gets one folder, or print its help; return the exit code."""
+    """Run a command whose only argument is a folder, or print its help; return the exit code."""
     namespace = ArgumentParser("folders").parse_intermixed_args(arguments)
     if namespace.help:
         print_line(COMMAND_HELP[name])

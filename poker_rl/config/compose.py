@@ -96,7 +96,7 @@ class ComposedConfig:
 class OptionSearchPath(SearchPathPlugin):
     """Plug-in of Hydra that lets Hydra search several folders for options."""
 
-    # `option_dirs` belongs to the class, because Hydra creates the instance without arguments.
+    # This is a class attribute, because Hydra creates the instance without arguments.
     option_dirs: ClassVar[Sequence[Path]] = ()
 
     def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
@@ -144,7 +144,7 @@ def compose_plain_config(
     option_dirs: Sequence[Path] | None = None,
     allowed_groups: Collection[str] | None = None,
 ) -> dict[str, Any]:
-    """Return a run's plain settings; raise ConfigError for overrides outside `allowed_groups`."""
+    """Compose settings as plain values; raise ConfigError for keys outside `allowed_groups`."""
     for key in map(parse_override_key, overrides):
         if allowed_groups is not None and key.partition(".")[0] not in allowed_groups:
             groups = ", ".join(allowed_groups)

@@ -18,7 +18,7 @@ from typing import Annotated, Any, BinaryIO, NamedTuple
 MIB = 1 << 20
 MAX_YAML_BYTES = MIB // 8  # PyYAML needs a few seconds for a file of this size
 MAX_JSON_BYTES = 16 * MIB
-# NumPy and torch report a lack of memory also by other exceptions, with one of these messages.
+# Besides MemoryError, NumPy and torch report a lack of memory by errors with these messages.
 OUT_OF_MEMORY_PATTERN = re.compile(
     "array is too big|Maximum allowed dimension|can't allocate memory|Storage size calculation"
     "|CUDA out of memory"
@@ -137,8 +137,8 @@ def suggest_allowed(word: str, options: Iterable[str], dotted_keys: Collection[s
     """Return a hint for a wrong word, such as "did you mean gamma? allowed: epochs, gamma".
 
     The hint lists `options`, the allowed words. It suggests all `dotted_keys`, such as algo.gamma,
-    that end in the word. If the word is another library's name of a setting, this program's name of
-    the setting counts too. If no key matches, the hint suggests a similar option.
+    that end in the word or, if the word is another library's name of a setting, in this program's
+    name of it. If no key matches, the hint suggests a similar option.
     """
     options = sorted(options)
     keys = sorted(dotted_keys or options, key=lambda key: (key.count("."), key))

@@ -98,7 +98,7 @@ def normalize_numbers(value: Any) -> Any:
 
 
 def list_options_by_group(option_dirs: Sequence[Path]) -> dict[str, dict[str, Path]]:
-    """Return {group: {option name: file}}; the first of the folders that has an option counts."""
+    """Return {group: {option name: file}}; among files of one name, the first folder's counts."""
     path_by_option: dict[str, dict[str, Path]] = {}
     for folder in option_dirs:
         for path in list_option_files(folder):
@@ -129,7 +129,7 @@ def load_option(
 ) -> dict[str, Any]:
     """Return the settings of an option; raise ConfigError if it does not exist."""
     settings = read_plain_yaml(find_option_file(group, option_name, option_dirs))
-    # If a file also sets root settings, the option's settings are in a section such as `algo:`.
+    # If a file also has settings outside its group, the group's are in a section such as `algo:`.
     option_config: dict[str, Any] = settings.get(group, settings)
     return option_config
 
@@ -171,7 +171,7 @@ def set_dotted_value(tree: dict[str, Any], key: str, value: Any) -> None:
 
 
 def describe_options(options: Mapping[str, Path]) -> str:
-    """Return a line for each option: name, comment, and the plug-in or file if not shipped."""
+    """Return a line for each option: name, comment and, if not shipped, its plug-in or file."""
     width = max(map(len, options))
     lines = []
     for name, path in options.items():
@@ -213,7 +213,7 @@ def dump_with_comments(config: object, comments: Mapping[str, str]) -> str:
 
 
 def read_comments(path: Path, package: str) -> dict[str, str]:
-    """Return the comments in a YAML file by dotted key; each key begins with `package`."""
+    """Return the comments in a YAML file by dotted key; `package` is put before each key."""
     prefix = f"{package}." if package else ""
     keys = iterate_yaml_keys(read_yaml_text(path))
     return {f"{prefix}{key}": comment for _, key, comment in keys if comment}

@@ -155,7 +155,7 @@ def _convert_horizons(
 def _convert_horizon(
     schedule: Mapping[str, Any], budget_steps: float, unit: str, budget_unit: object
 ) -> Any:
-    """Return a horizon in steps of `unit`; `budget_steps` is the budget if it has the same unit."""
+    """Return a horizon in steps of `unit`; shares of `budget_steps` need an equal `budget_unit`."""
     horizon = schedule["horizon"]
     if horizon in STEP_RANGE:
         return horizon

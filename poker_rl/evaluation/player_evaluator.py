@@ -30,7 +30,7 @@ from poker_rl.evaluation.result import EXACT, Result, get_result_scale_and_unit
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree, count_nodes, get_tree
 from poker_rl.players.player import Player, compute_checked_probs
-from poker_rl.players.player_loader import get_earlier_self_name
+from poker_rl.players.player_loader import format_own_snapshot_name
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -115,15 +115,15 @@ class PlayerEvaluator:
         """Return all results of all players; every evaluation of a run plays the same deals.
 
         If the game tree can be enumerated, all results are exact, and the other arguments have no
-        effect. If not, `exact` adds exact results on the public tree, and the setting
-        `earlier_self` adds a match of each player with one instance against its own version in
+        effect. Otherwise players play matches, and `exact` adds exact results on the public tree.
+        With the setting `earlier_self`, each player with one instance also plays its version in
         `halfway_snapshot`, the newest snapshot from the first half of the training so far.
         """
         results = []
         for name, player in players.items():
             results += self.evaluate_player(name, player, exact)
         if self.earlier_self and self.tree is None and halfway_snapshot is not None:
-            opponent_name = get_earlier_self_name(halfway_snapshot)
+            opponent_name = format_own_snapshot_name(halfway_snapshot)
             for name, player in players.items():
                 if player.instance_count == 1:
                     match = player, self._load_player(f"{halfway_snapshot}:{name}"), opponent_name

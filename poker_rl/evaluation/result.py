@@ -98,9 +98,9 @@ def select_headline_results(results: Sequence[Result]) -> dict[str, Result]:
 
 
 def select_summary_results(results: Sequence[Result]) -> list[Result]:
-    """Return the headline player's exploitability and matches, and each other's first result."""
+    """Return the headline player's exploitability and matches, and other players' first results."""
     main_results = select_headline_results(results)
-    main_results.pop("nash_conv", None)  # the sum over seats of what exploitability is the mean of
+    main_results.pop("nash_conv", None)  # redundant: exploitability times the number of seats
     return [*main_results.values(), *select_first_result_by_player(results)[1:]]
 
 

@@ -15,7 +15,7 @@ import numpy as np
 from poker_rl.evaluation.matches.match_statistics import is_holdem
 from poker_rl.games.cards import MAX_RANKS, MAX_SUITS
 from poker_rl.games.game import Game
-from poker_rl.games.poker.display.view import DisplayedPoker, list_position_names
+from poker_rl.games.poker.display.view import DisplayedPoker, list_seat_roles
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.position_notation import copy_table_with_cards, format_actions
 from poker_rl.games.poker.record_dtypes import FOLD
@@ -99,7 +99,7 @@ def grid_to_dict(grid: StartingHandGrid, ranks: str) -> dict[str, Any]:
 
 def describe_seat(game: PokerGame, seat: int) -> str:
     """Return the name of a seat with its position, such as `seat 1 (big blind)`."""
-    notes = list_position_names(game, seat) if game.blinds else []
+    notes = list_seat_roles(game, seat) if game.blinds else []
     return f"seat {seat}" + f" ({', '.join(notes)})" * bool(notes)
 
 
@@ -120,7 +120,7 @@ def format_grid(grid: StartingHandGrid, ranks: str, use_color: bool) -> str:
 
 
 def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[tuple[str, np.void]]:
-    """Return (title, table record) of each situation before the flop in a variant of the game.
+    """Return (title, table record) of each preflop situation of `games_by_seat_count[variant]`.
 
     First come the situations in which all seats before the seat to act have folded. Then come those
     in which the first seat has raised by about the pot, and all seats after it have folded so far.

@@ -17,9 +17,11 @@ These five are enough to train and to evaluate by matches. Four more are optiona
 
     infoset(game, table, seat, out) write the key of the information set as bytes; for exact
                                     evaluation, solvers and bots that search
-    history(game, table, seat, out) write the actions so far, one per row, and return their number;
+    observe_history(game, table, seat, out)
+                                    write the actions so far, one per row, and return their number;
                                     only the newest if `out` is too short; for recurrent networks
-    reveal(game, table, seat, out)  write the cards hidden from a seat; for a perfect-information
+    observe_hidden_cards(game, table, seat, out)
+                                    write the cards hidden from a seat; for a perfect-information
                                     critic
     resample_hidden_cards(game, table)
                                     deal again the cards that the seat to act cannot see; all deals
@@ -137,12 +139,12 @@ class Game(ABC):
 
     @property
     def history_step_size(self) -> int:
-        """Number of features of one action in `history`, F; 0 if there is no rule `history`."""
+        """Number of features of one action, F; 0 if the game has no rule `observe_history`."""
         return 0
 
     @property
     def hidden_card_size(self) -> int:
-        """Number of features that `reveal` writes; 0 if the game has no rule `reveal`."""
+        """Number of features of hidden cards; 0 if the game has no rule `observe_hidden_cards`."""
         return 0
 
     @property

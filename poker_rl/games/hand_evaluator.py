@@ -30,8 +30,8 @@ THREE_CARD_HAND = 3  # number of cards of a hand in three-card poker
 SHORT_DECK = "short_deck"  # name of the hand ranking of short-deck hold'em
 SHORT_DECK_RANKS = "6789TJQKA"
 SHORT_DECK_WHEEL = 0b100001111  # the set of ranks of A6789, bit r for rank r
-# The lowest twelve bits of a strength order the hands of a category. One pair needs the most
-# different strengths: 3,887, for hands of two to seven cards.
+# The lowest twelve bits of a strength order the hands within a category. They suffice: one pair
+# has the most distinct strengths, 3,887 for hands of two to seven cards.
 CATEGORY_SHIFT = 12
 
 LOW_RANK_COUNT = 7

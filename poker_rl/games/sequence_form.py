@@ -47,7 +47,7 @@ class SequenceForm(NamedTuple):
     # For each column, the chips that its seat wins, times the probability of the deal, [seats * L].
     leaf_payoff: np.ndarray
     # First column of each group, and at the end the number of columns, [P + seats + 1].
-    first_leaf_of_group: np.ndarray
+    first_column_of_group: np.ndarray
 
 
 def build_sequence_form(tree: GameTree) -> SequenceForm:
@@ -95,7 +95,7 @@ def build_sequence_form(tree: GameTree) -> SequenceForm:
             leaf_group * (tree.betting_node_count * actions) + betting_node * actions + action
         )
     leaf_order = np.argsort(sort_key, kind="stable")
-    first_leaf_of_group = np.searchsorted(
+    first_column_of_group = np.searchsorted(
         leaf_group[leaf_order], np.arange(first_part_of_seat[-1] + seats + 1)
     )
     return SequenceForm(
@@ -107,7 +107,7 @@ def build_sequence_form(tree: GameTree) -> SequenceForm:
         first_run_of_part=first_run_of_part,
         leaf_edge=np.ascontiguousarray(edges[leaf_order].T),
         leaf_payoff=payoff.T.ravel()[leaf_order],
-        first_leaf_of_group=first_leaf_of_group,
+        first_column_of_group=first_column_of_group,
     )
 
 
@@ -215,8 +215,8 @@ def add_leaf_values(sequences, group, reach, counterfactual_values):
     seat's payoff times the reach of the other seats' last edges, `leaf_edge[1:]`. It is added to
     the seat's own last edge, `leaf_edge[0]`.
     """
-    first_leaf = sequences.first_leaf_of_group[group]
-    stop_leaf = sequences.first_leaf_of_group[group + 1]
+    first_leaf = sequences.first_column_of_group[group]
+    stop_leaf = sequences.first_column_of_group[group + 1]
     edges = sequences.leaf_edge[:, first_leaf:stop_leaf]
     payoffs = sequences.leaf_payoff[first_leaf:stop_leaf]
     own_edge, first_opponent_edge = edges[0], edges[1]

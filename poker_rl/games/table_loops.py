@@ -71,10 +71,10 @@ def observe_log_chips_loop(definitions, tables, rows, logarithms, out):
         observe_log_chips(definitions[table.variant], table, table.to_act, logarithms, out[i])
 
 
-def history_loop(definitions, tables, rows, out, lengths):
+def observe_history_loop(definitions, tables, rows, out, lengths):
     for i in prange(len(rows)):
         table = tables[rows[i]]
-        lengths[i] = history(definitions[table.variant], table, table.to_act, out[i])
+        lengths[i] = observe_history(definitions[table.variant], table, table.to_act, out[i])
 
 
 def step_autoreset_loop(

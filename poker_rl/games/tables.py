@@ -14,7 +14,7 @@ from poker_rl.games.table_loops import (
     acting_seat_rule_loop,
     compile_loop,
     deal_loop,
-    history_loop,
+    observe_history_loop,
     output_rule_loop,
     replay_loop,
     rule_loop,
@@ -126,7 +126,7 @@ class Tables:
         rule = "observe_sorted" if sorted_suits else "observe"
         self.run_loop(acting_seat_rule_loop, None, out, rule=rule)
 
-    def history(self, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+    def observe_history(self, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the actions so far as each seat to act sees them, oldest first.
 
         The first array has F features of each action, [B, L, F] float32, padded with zeros to the
@@ -134,17 +134,22 @@ class Tables:
         """
         step_size = self.game.history_step_size
         if not step_size:
-            raise ConfigError(f"game: {self.game.name} has no rule `history`")
+            raise ConfigError(f"game: {self.game.name} has no rule `observe_history`")
         count = len(self._select_rows(rows))
         lengths = np.empty(count, np.int64)
-        self.run_loop(history_loop, rows, np.empty((count, 0, step_size), np.float32), lengths)
+        self.run_loop(
+            observe_history_loop, rows, np.empty((count, 0, step_size), np.float32), lengths
+        )
         out = np.zeros((count, int(lengths.max(initial=0)), step_size), np.float32)
-        self.run_loop(history_loop, rows, out, lengths)
+        self.run_loop(observe_history_loop, rows, out, lengths)
         return out, lengths
 
-    def reveal(self, rows: np.ndarray | None = None, *, sorted_suits: bool = False) -> np.ndarray:
+    def observe_hidden_cards(
+        self, rows: np.ndarray | None = None, *, sorted_suits: bool = False
+    ) -> np.ndarray:
         """Return the cards hidden from each seat to act as H features, [B, H] uint8."""
-        rule, size = "reveal_sorted" if sorted_suits else "reveal", self.game.hidden_card_size
+        rule = "observe_hidden_cards_sorted" if sorted_suits else "observe_hidden_cards"
+        size = self.game.hidden_card_size
         return self._apply_rule(acting_seat_rule_loop, rule, rows, size, np.uint8)
 
     def legal_mask(self, rows: np.ndarray | None = None) -> np.ndarray:

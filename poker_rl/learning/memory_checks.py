@@ -18,7 +18,7 @@ def check_memory(contents: str, needed_bytes: int, device: torch.device) -> None
 
     `contents` begins the message: the setting and what it stores, such as "capacity: 9 items".
     """
-    available_bytes = _measure_free_bytes(device)
+    available_bytes = _measure_available_bytes(device)
     if needed_bytes > available_bytes:
         needed, available = (n / 2**30 for n in (needed_bytes, available_bytes))
         processes = collectives.local_world_size
@@ -34,7 +34,7 @@ def check_tabular_memory(tree: GameTree, array_count: int) -> None:
     check_memory(setting, array_count * 8 * tree.legal_mask.size, torch.device("cpu"))
 
 
-def _measure_free_bytes(device: torch.device) -> int:
+def _measure_available_bytes(device: torch.device) -> int:
     """Return a GPU's free bytes, or this process's share of the total main memory, in bytes."""
     if device.type == "cuda":
         return torch.cuda.mem_get_info(device)[0]

@@ -37,8 +37,8 @@ from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.storage.disk import prepare_output_file
 from poker_rl.storage.terminal_messages import escape_control_characters, print_line
-from poker_rl.training.compose_run_config import PlayerSelectionConfig, resolve_game_and_player
 from poker_rl.training.rank_and_device import prepare_process
+from poker_rl.training.run_config import PlayerSelectionConfig, resolve_game_and_player
 
 FULL_BAR_WIDTH = 30  # length of the bar of a probability of 1, in characters
 
@@ -76,10 +76,10 @@ class PositionAdvice:
     ) -> None:
         self.game, self.player, self.player_name = game, player, player_name
         self.records, self.hand_class = records, hand_class
-        # Totals of the chips that the seat to act has put in, with blinds and ante: after each
-        # legal bet or raise, by action; and before the present street.
+        # Chips that the seat to act has put into the pot, with blinds and ante: in total after each
+        # legal bet or raise (a dictionary by action), and before the present street (a number).
         self.raise_targets = game.compute_raise_targets(records[0])
-        self.bet_before_street = game.compute_bet_before_street(records[0])
+        self.bet_before_street = game.count_chips_matched_earlier(records[0])
         # Arrays have the shape [actions]. Action values are in chips, NaN if unknown.
         self.probs = compute_checked_probs(game, player, records).mean(0)
         values, payoffs = player.action_values(records), player.state_values(records)
@@ -190,7 +190,7 @@ class PositionAdvice:
         return "\n".join(lines)
 
     def _name_group(self, group: MoveGroup) -> str:
-        """Return a group's name, for bets with the total that the seat has then put in."""
+        """Return a group's name; that of bets includes the seat's chips in the pot after it."""
         first = self.raise_targets.get(group.first_action)
         last = self.raise_targets.get(group.last_action)
         if first is None or last is None:

@@ -70,7 +70,7 @@ class LiveHand:
 
     @property
     def history(self) -> HandHistory:
-        """The deck and the actions so far, by which the hand can be replayed."""
+        """The deck and the actions so far, from which the hand can be replayed."""
         actions = tuple(step.move.action for step in self.steps)
         return hand_history_from_record(self.setup.game, self.record[0], actions)
 
@@ -110,7 +110,7 @@ class LiveHand:
         step = MoveStep(self.record, self.to_act, move)
         return replace(self, record=tables.records, steps=(*self.steps, step))
 
-    def play_to_person(self) -> LiveHand:
+    def play_opponents(self) -> LiveHand:
         """Sample the opponents' moves up to the human player's next decision or the hand's end."""
         hand, game = self, self.setup.game
         while not hand.is_over and hand.player_of_seat[hand.to_act] != PERSON_INDEX:
@@ -143,7 +143,7 @@ def deal_hand(setup: TableSetup, seed: int, hand_number: int) -> LiveHand:
 
 
 def rebuild_finished_hand(setup: TableSetup, seed: int, saved_hand: Mapping[str, Any]) -> LiveHand:
-    """Return a finished hand with all its moves, replayed from its `LiveHand.to_dict`."""
+    """Replay a hand that `LiveHand.to_dict` saved, and return it with all its moves."""
     deck, actions = tuple(saved_hand["deck"]), tuple(saved_hand["actions"])
     history = HandHistory(deck, actions, saved_hand["variant"])
     records = list(replay_hand(setup.game, history))

@@ -29,8 +29,8 @@ from poker_rl.storage.disk import (
     create_writable_folder,
 )
 from poker_rl.storage.terminal_messages import print_line
-from poker_rl.training.compose_run_config import read_run_config
 from poker_rl.training.rank_and_device import prepare_process
+from poker_rl.training.run_config import read_run_config
 
 if TYPE_CHECKING:
     import uvicorn

@@ -42,8 +42,8 @@ def explore_ranges(
         hand: the present hand, which determines the game and the number of seats.
         other_players: further players by name. Those at the table of the hand, including the
             adviser, can always be chosen.
-        actions: all actions since the deal. None stands for the actions of `hand` so far, without
-            the last one if the hand is over; then the board of `hand` replaces `board`.
+        actions: all actions since the deal. If None, the actions of `hand` so far (without the last
+            one if the hand is over) and the board of `hand` replace `actions` and `board`.
         board: board cards such as `Kd7s2c`. Cards of streets that the actions do not reach are
             ignored; if there are too few cards, some of `EXAMPLE_BOARD` are added.
         player_names: at most `MAX_PLAYERS` names; [] stands for the first player of the table.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from poker_rl.config.input_checks import ConfigError, error_prefix
-from poker_rl.evaluation.agreement_with_records import (
+from poker_rl.evaluation.agreement_with_recorded_hands import (
     MAX_TABLES_PER_QUERY,
     allow_all_amounts,
     compute_action_type_probs,
@@ -35,8 +35,8 @@ from poker_rl.reports.table_formats import (
 )
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 from poker_rl.storage.terminal_messages import print_line
-from poker_rl.training.compose_run_config import PlayerSelectionConfig, resolve_game_and_player
 from poker_rl.training.rank_and_device import prepare_process
+from poker_rl.training.run_config import PlayerSelectionConfig, resolve_game_and_player
 
 OUTPUT_SUFFIXES = (".csv", ".html")
 PRINTED_DECISIONS, MAX_PAGE_DECISIONS = 10, 500  # how many of the worst decisions are shown

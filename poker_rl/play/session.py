@@ -94,7 +94,7 @@ class Session:
 
     @classmethod
     def resume(cls, path: Path, setup: TableSetup) -> Session:
-        """Resume the session in a file at the end of its last finished hand, or deal a new one.
+        """Resume a saved session at the end of its last finished hand; without one, deal a hand.
 
         Raise ConfigError if the file is not a session's, belongs to another table, or is in use.
         """
@@ -149,10 +149,10 @@ class Session:
         hand_number = self._hands_dealt + 1
         if self._file is not None:
             self._file.append_line({"dealt": hand_number})
-        self._advance_to(deal_hand(self.setup, self._seed, hand_number).play_to_person(), 0)
+        self._set_current_hand(deal_hand(self.setup, self._seed, hand_number).play_opponents(), 0)
         self._hands_dealt = hand_number
 
-    def _advance_to(self, hand: LiveHand, steps_seen: int) -> None:
+    def _set_current_hand(self, hand: LiveHand, steps_seen: int) -> None:
         """Make `hand` the session's present hand; if it is over, first save it to the file.
 
         `steps_seen` is the number of moves in `hand` that the person has already seen.
@@ -196,8 +196,8 @@ class Session:
         """
         self._check_request_is_current(turn_id, is_over=False)
         move = find_requested_move(self.setup.game, self.current_hand.record[0], action)
-        hand = self.current_hand.play_move(move).play_to_person()
-        self._advance_to(hand, len(self.current_hand.steps))
+        hand = self.current_hand.play_move(move).play_opponents()
+        self._set_current_hand(hand, len(self.current_hand.steps))
         return self.build_view()
 
     def deal_next_hand(self, turn_id: int) -> dict[str, Any]:
@@ -280,7 +280,7 @@ class Session:
         return rebuild_finished_hand(self.setup, self._seed, self._finished_hands[hand_number])
 
     def _check_request_is_current(self, turn_id: int, is_over: bool) -> None:
-        """Raise an error if `turn_id` is outdated, or the hand's `is_over` is not the given one."""
+        """Raise an error if `turn_id` is outdated, or the present hand's `is_over` differs."""
         if turn_id != self.turn_id:
             raise StaleRequestError(self.build_view())
         if self.current_hand.is_over != is_over:

@@ -82,7 +82,7 @@ def summarize_sessions_by_table(folder: Path) -> list[dict[str, Any]]:
 
 
 def _summarize_hands(hands: Hands, scale: float) -> dict[str, Any]:
-    """Return mean and half-width of the scaled payoffs; `ev_adjusted` only if all are known."""
+    """Return mean and half-width of scaled payoffs, also luck-adjusted if known for all hands."""
     payoffs = np.array([hand["won"][PERSON_INDEX] for hand in hands], float) * scale
     adjusted = np.array([hand["ev_adjusted"] for hand in hands], float) * scale
     is_known = len(hands) > 0 and not np.isnan(adjusted).any()

@@ -70,7 +70,7 @@ class TableSetup:
 
 
 def shorten_names(full_names: Sequence[str]) -> dict[str, str]:
-    """Return a short display name for each full name, as `outputs/kuhn/ppo/x@300000:average`.
+    """Return {full name: short name}; a full name is like `outputs/kuhn/ppo/x@300000:average`.
 
     A trained player is named by its run, or by its algorithm if the run is named by its start time.
     If two of these names are equal, all players are named by the last parts of their full names,
@@ -102,10 +102,10 @@ def build_table_setup(
 ) -> TableSetup:
     """Build a table from the specs of its players; raise ConfigError if one can't be loaded.
 
-    A single opponent in `against` plays in all seats but the person's; [] stands for the first of
-    `default_opponents` that can play the game. The adviser None stands for the first trained
-    opponent or, if there is none, for the first of `default_advisers` that can play the game; but
-    if `default_advisers` is empty, there is no adviser.
+    A single opponent in `against` plays in all seats but the person's. If `against` is empty, the
+    first of `default_opponents` that can play the game does. If `adviser` is None, the adviser is
+    the first trained opponent or else the first of `default_advisers` that can play the game; there
+    is no adviser if `default_advisers` is empty.
     """
     game: DisplayedGame = build(game_config["game"], "game", Game)
     if not FILE_NAME_PATTERN.fullmatch(game.name):

@@ -177,7 +177,7 @@ def parse_spec(spec: str) -> tuple[Path, str | None, int | None, bool]:
     return path, name, None if instance is None else int(instance), greedy_suffix is not None
 
 
-def get_earlier_self_name(snapshot: Path) -> str:
+def format_own_snapshot_name(snapshot: Path) -> str:
     """Return the display name of an opponent that is an older snapshot of the player's own run."""
     return f"itself at {int(snapshot.stem):,}"
 

@@ -45,7 +45,7 @@ class BoardPolicy:
     # Probabilities [D, R, A] of A actions at the D states. R counts the representative hands of all
     # boards that were queried together, whose policies share this array.
     probs: np.ndarray
-    # Index on the axis R of each hand's representative, [H]; -1 for hands with a board card.
+    # For each hand, the index of its representative on the axis R, [H]; -1 if it has a board card.
     row_of_hand: np.ndarray
 
 
@@ -128,7 +128,7 @@ class RangePolicyQuery:
 
         A network on a GPU computes the next list while the caller uses the present one. `states`
         [D] has one table in each public state of the boards' street. Before a list is yielded,
-        `on_progress` is called with the number of pairs of a state and a hand computed for it.
+        `on_progress` is called with the number of its (state, hand) pairs.
         """
         network_player = player if has_separable_features(player) and len(states) else None
         min_rows = 0 if network_player is None else MIN_ROWS_PER_QUERY

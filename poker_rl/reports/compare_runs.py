@@ -93,7 +93,7 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
         for m in one.measures
     ]
     if config.profile:
-        panels = build_profile_panels(comparisons)
+        panels = build_performance_profile_panels(comparisons)
     title = "" if config.title == "none" else config.title
     if title is not None and len(panels) == 1:
         panels = [replace(panels[0], title=title)]
@@ -115,7 +115,7 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
     return figure
 
 
-def build_profile_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
+def build_performance_profile_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
     """Return a panel for each measure: the share of a group's runs that beat each threshold."""
     panels = []
     for measure in dict.fromkeys(measure for one in comparisons for measure in one.measures):

@@ -12,7 +12,7 @@ import torch
 
 from poker_rl.config.build import build
 from poker_rl.config.input_checks import ConfigError, error_prefix
-from poker_rl.evaluation.agreement_with_records import (
+from poker_rl.evaluation.agreement_with_recorded_hands import (
     allow_all_amounts,
     measure_recorded_decisions,
     to_full_game_player,
@@ -32,7 +32,7 @@ from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
     PLAYER_PATTERN,
-    get_earlier_self_name,
+    format_own_snapshot_name,
     load_player,
     load_snapshot_players,
     resolve_spec,
@@ -41,8 +41,8 @@ from poker_rl.reports.evaluation_reports import EvaluateConfig, Evaluation, prin
 from poker_rl.reports.table_formats import build_long_rows
 from poker_rl.storage.checkpoint import list_snapshots
 from poker_rl.storage.run_files import METRICS_FILE, read_metrics_rows
-from poker_rl.training.compose_run_config import read_run_config
 from poker_rl.training.rank_and_device import prepare_process
+from poker_rl.training.run_config import read_run_config
 from poker_rl.training.signals import let_ctrl_c_kill_process
 
 SETTINGS_EXCLUDED_BY_SEATS = (  # settings that can't be combined with the setting `seats`
@@ -126,7 +126,7 @@ def create_evaluation(
 
 
 def load_measured_players(evaluation: Evaluation, device: torch.device) -> dict[str, Player]:
-    """Return the players to measure by name: the setting `player`, else all of the snapshot."""
+    """Return the players to measure by name: the setting `player`, or else all in the snapshot."""
     spec, snapshot = evaluation.config.player, evaluation.snapshot
     if snapshot is not None and spec is None:
         with error_prefix("run"):
@@ -183,7 +183,7 @@ def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> No
         count = min(config.earlier_snapshots, len(paths))
         with error_prefix("earlier_snapshots"):
             pairings += [
-                (name, get_earlier_self_name(path), evaluation.load_player(f"{path}:{name}"))
+                (name, format_own_snapshot_name(path), evaluation.load_player(f"{path}:{name}"))
                 for path in (paths[round(index)] for index in np.linspace(0, len(paths) - 1, count))
                 for name in players
             ]

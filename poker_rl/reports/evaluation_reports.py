@@ -36,13 +36,13 @@ from poker_rl.reports.table_formats import (
 from poker_rl.storage.disk import create_writable_folder, write_text_atomically
 from poker_rl.storage.run_files import read_config_and_manifest
 from poker_rl.storage.terminal_messages import print_line
-from poker_rl.training.compose_run_config import PlayerSelectionConfig, read_run_config
+from poker_rl.training.run_config import PlayerSelectionConfig, read_run_config
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EVALUATIONS_FOLDER = "evaluations"
-LISTED_PREFIXES = ("against/", BOUND_PREFIX, "table")  # `read_reports` keeps these if sampled
+LISTED_PREFIXES = ("against/", BOUND_PREFIX, "table")  # sampled measures that `read_reports` keeps
 MAX_FIGURE_NAME_LENGTH = 100  # characters of a file name
 RowBuilder = Callable[[Sequence[Result], str | None], TextRows]
 

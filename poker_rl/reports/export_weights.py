@@ -176,7 +176,7 @@ def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any
     if player.network_sharing != "shared":
         inputs["seat"] = records["to_act"].astype(np.int64)
     batch = torch.export.Dim("batch")
-    # At a lower level, torch warns that optional packages are missing.
+    # At a lower log level, torch warns of optional packages that are not installed.
     logging.getLogger("torch.onnx").setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

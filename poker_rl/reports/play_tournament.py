@@ -31,12 +31,12 @@ from poker_rl.config.input_checks import (
 )
 from poker_rl.config.option_files import find_differing_key, read_plain_yaml
 from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS, play_deals
-from poker_rl.evaluation.matches.tournament_tables_and_ranking import (
+from poker_rl.evaluation.matches.tournament_lineups_and_ranking import (
     TableKind,
     TournamentResults,
     assign_players_to_tables,
     compute_tournament_results,
-    list_scored_players,
+    list_ranked_players,
 )
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
@@ -200,7 +200,7 @@ class Tournament:
         seat_order = self.seat_orders[table]
         players = [self.players[player] for player in seat_order]
         blocks = play_deals(self.game, players, self.plan.deals, self.plan.seed)
-        columns = [seat_order.index(player) for player in list_scored_players(seat_order)]
+        columns = [seat_order.index(player) for player in list_ranked_players(seat_order)]
         with atomic_replacement(self.get_results_path(table)) as path, path.open("wb") as file:
             np.save(file, blocks[:, columns].T)
 
@@ -211,7 +211,7 @@ class Tournament:
         several seats there, only the player in seat 0.
         """
         path = self.get_results_path(table)
-        shape = len(list_scored_players(self.seat_orders[table])), self.plan.deals
+        shape = len(list_ranked_players(self.seat_orders[table])), self.plan.deals
         try:
             with open_regular_file(path, MIB + 8 * prod(shape)) as file:
                 return np.lib.format.read_array(file).astype(float).reshape(shape)

@@ -118,7 +118,7 @@ def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
 
 
 def build_long_rows(results: Sequence[Result], headline_player: str | None = None) -> TextRows:
-    """Return headings and a row for each result; its percentiles are further cells, not rows."""
+    """Return headings and a row for each result, with its percentiles in further columns."""
     percentiles = {r.tag: r.formatted_value for r in results if r.is_percentile}
     suffixes = dict.fromkeys(tag[tag.rindex("/") :] for tag in percentiles)
     rows = [["player", "measure", "value", *(s[1:] for s in suffixes), "unit", "kind", "n"]]

@@ -111,15 +111,16 @@ def remove_partial_files(folder: Path) -> None:
 def create_writable_folder(path: Path) -> None:
     """Create a folder if it does not exist; raise ConfigError if it can't be written into."""
     check_folder_path(path)
+    reason = os.strerror(errno.EACCES)
     try:
         path.mkdir(parents=True, exist_ok=True)
-        is_writable = os.access(path, os.W_OK | os.X_OK)
+        if os.access(path, os.W_OK | os.X_OK):
+            return
     except OSError as error:
         if error.errno == errno.ENOSPC:  # no space left, which is no mistake of the user
             raise
-        is_writable = False
-    if not is_writable:
-        raise ConfigError(f"nothing can be written into the folder {path}")
+        reason = str(error.strerror)
+    raise ConfigError(f"nothing can be written into the folder {path}: {reason}")
 
 
 @contextmanager

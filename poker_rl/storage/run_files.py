@@ -75,7 +75,7 @@ FILES_BEFORE_MANIFEST = {METRICS_FILE, CONFIG_FILE, "opponents"}
 RECORDED_PACKAGES = ("poker-rl", "torch", "numpy", "numba", "hydra-core", "tensorboard")
 
 
-def create_folder_label(overrides: Sequence[str], omitted_keys: Collection[str]) -> str:
+def format_overrides_label(overrides: Sequence[str], omitted_keys: Collection[str]) -> str:
     """Return a label for a folder's name, built from overrides, such as `lr.start-0.5_seed-1`.
 
     The label has no character with a special meaning for shells or for Hydra, so that users can

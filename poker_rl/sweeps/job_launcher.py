@@ -23,8 +23,8 @@ from poker_rl.config.overrides import quote_text
 # These overrides keep Hydra from writing its own logs and files in a sweep.
 NO_LOGS = ("hydra/job_logging=none", "hydra/hydra_logging=none", "hydra.output_subdir=null")
 
-# Ignore Hydra's warning that it checks conf/hydra/launcher/*.yaml against the launcher's settings:
-# this check is wanted.
+# Hydra warns whenever it checks conf/hydra/launcher/*.yaml against the settings that a launcher
+# has. The check is intended, so ignore the warning.
 warnings.filterwarnings("ignore", message=r"\s*'hydra/launcher/\w+' is validated against")
 
 

@@ -52,7 +52,7 @@ def read_job_overrides(sweep: Path) -> list[list[str]]:
 
 def save_job_outcome(sweep: Path, number: int, outcome: RunOutcome, folder: Path | None) -> None:
     """Save a job's present outcome, and its run folder if it has one, in the sweep's folder."""
-    # No folder is saved for a refused job: if `folder` exists, it belongs to another run.
+    # A job that was refused for wrong settings has no folder: `folder` may be another run's.
     # The path is relative, because other machines may mount the file system elsewhere.
     path = "" if folder is None or outcome.status == "refused" else os.path.relpath(folder, sweep)
     text = json.dumps(asdict(outcome) | {"folder": path})

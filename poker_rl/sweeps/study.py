@@ -31,7 +31,7 @@ from poker_rl.training.start_run import build_and_train
 
 LOCKS_FILE = "locks"
 MAX_TRIES = 5  # a trial is given up once its process was stopped or killed this many times
-WAIT_S = 1.0  # time between searches for lost trials, while other processes run all that remain
+WAIT_S = 1.0  # seconds between searches for lost trials, while other processes run the rest
 
 SearchSpace = dict[str, distributions.BaseDistribution]
 EXAMPLE = "{low: 1e-4, high: 1e-2, log: true}"

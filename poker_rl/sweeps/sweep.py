@@ -29,15 +29,15 @@ from poker_rl.config.compose import ComposedConfig, compose_config, compose_outp
 from poker_rl.config.input_checks import ConfigError, error_prefix, read_yaml_text
 from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.storage.disk import create_writable_folder, write_text_atomically
-from poker_rl.storage.run_files import LOCATION_SETTINGS, create_folder_label, read_manifest
+from poker_rl.storage.run_files import LOCATION_SETTINGS, format_overrides_label, read_manifest
 from poker_rl.storage.terminal_messages import print_error, print_line
 from poker_rl.sweeps import job_outcomes
 from poker_rl.sweeps.job_launcher import find_launcher, launch_jobs
-from poker_rl.training.compose_run_config import (
+from poker_rl.training.rank_and_device import count_torchrun_processes
+from poker_rl.training.run_config import (
     CHANGEABLE_SETTINGS,
     replace_opponents_by_copies,
 )
-from poker_rl.training.rank_and_device import count_torchrun_processes
 from poker_rl.training.run_endings import RunOutcome
 from poker_rl.training.signals import forward_signal, list_stop_signals
 from poker_rl.training.start_run import run_training_job
@@ -65,7 +65,7 @@ def run_sweep(
     words = [override for override in overrides if override not in launcher_overrides]
     # The digest depends on all option files, since their contents change what the overrides mean.
     files = [path for folder in option_dirs for path in option_files.list_option_files(folder)]
-    label = create_folder_label(words, LOCATION_SETTINGS)
+    label = format_overrides_label(words, LOCATION_SETTINGS)
     digest = compute_digest([jobs, [read_yaml_text(path) for path in files]])
     outputs, _ = compose_outputs_and_run_folder(first_job)
     sweep = Path(outputs, "sweeps", f"{label}_{digest}".lstrip("_"))
@@ -208,7 +208,7 @@ def name_run_by_settings(composed: ComposedConfig, option_dirs: Sequence[Path]) 
     content["bots"] = [option_files.read_plain_yaml(path) for path in bots]
     digest = compute_digest(option_files.normalize_numbers(content))
     omitted = CHANGEABLE_SETTINGS - {"device"} | LOCATION_SETTINGS
-    label = create_folder_label(composed.overrides, omitted)
+    label = format_overrides_label(composed.overrides, omitted)
     name = f"{label[: MAX_RUN_NAME_CHARACTERS - len(digest) - 1]}_{digest}".lstrip("_")
     return replace(composed, config=composed.config | {"name": name})
 

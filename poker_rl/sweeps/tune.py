@@ -36,7 +36,7 @@ from poker_rl.sweeps.study import (
     parse_search_space,
     run_trials,
 )
-from poker_rl.training.compose_run_config import build_root_config
+from poker_rl.training.run_config import build_root_config
 from poker_rl.training.start_run import format_train_command
 
 STUDY_NAME = "poker-rl"

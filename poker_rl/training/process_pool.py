@@ -14,7 +14,7 @@ from multiprocessing.context import BaseContext
 
 KILLED_MESSAGE = "a worker process was ended, as by lack of memory"
 
-TaskRunner = Callable[[int], None]  # function that runs the task with a number
+TaskRunner = Callable[[int], None]  # function that runs the task with this number
 
 _run_task: TaskRunner | None = None  # set only in the processes that `run_tasks` starts
 

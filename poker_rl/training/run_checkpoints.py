@@ -20,7 +20,7 @@ from poker_rl.games.game import Game
 from poker_rl.learning import collectives
 from poker_rl.storage import checkpoint
 from poker_rl.storage.run_files import LOCATION_SETTINGS, read_config_and_manifest
-from poker_rl.training.compose_run_config import CHANGEABLE_SETTINGS, RESUME_RULE
+from poker_rl.training.run_config import CHANGEABLE_SETTINGS, RESUME_RULE
 from poker_rl.training.run_recorder import RunRecorder
 
 WORKERS_FOLDER = "workers"
@@ -38,9 +38,9 @@ class Checkpoints:
     Attributes:
         recorder: the recorder of the run in rank 0; None in other processes.
         last_progress: the counters at the last checkpoint; None if there is none.
-        regular_steps: numbers of decisions at the checkpoints that were due by `checkpoint_every`,
-            without those that were saved because the run was stopped. Matches against an earlier
-            state of a player use only these, so that stops do not affect results.
+        regular_decisions: decisions at each of the checkpoints that were due by `checkpoint_every`.
+            Matches of a player against its earlier self use only these and not checkpoints that
+            were saved because the run was stopped, so that a stop does not change results.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Checkpoints:
         changeable = CHANGEABLE_SETTINGS | LOCATION_SETTINGS
         self.settings = {key: one for key, one in config.items() if key not in changeable}
         self.last_progress: dict[str, int] | None = None
-        self.regular_steps: list[int] = []
+        self.regular_decisions: list[int] = []
 
     def save(
         self, is_regular: bool = False, recorder_state: Mapping[str, Any] | None = None
@@ -71,7 +71,7 @@ class Checkpoints:
             return
         decisions, state = progress["decisions"], self.algorithm.state_dict()
         if is_regular:
-            self.regular_steps.append(decisions)
+            self.regular_decisions.append(decisions)
         if self.recorder is None:
             path = self.get_worker_path(decisions)
             path.parent.mkdir(exist_ok=True)
@@ -84,7 +84,7 @@ class Checkpoints:
         game, recorder_state = self.game.to_dict(), recorder_state or self.recorder.state_dict()
         tree: dict[str, Any] = {"settings": self.settings, "game": game, "progress": progress}
         tree |= {"algorithm": state, "recorder": dict(recorder_state)}
-        tree |= {"regular": list(self.regular_steps)}
+        tree |= {"regular": list(self.regular_decisions)}
         players = {name: player.to_dict() for name, player in self.algorithm.players().items()}
         self.recorder.flush_to_disk()
         collectives.wait_for_all_processes()  # until all others have saved their states
@@ -101,7 +101,7 @@ class Checkpoints:
     def find_regular_snapshot_until(self, decisions: int) -> Path | None:
         """Return the newest regular snapshot with at most `decisions` decisions, or None."""
         paths = {int(path.stem): path for path in checkpoint.list_snapshots(self.folder)}
-        steps = [step for step in self.regular_steps if step <= decisions and step in paths]
+        steps = [step for step in self.regular_decisions if step <= decisions and step in paths]
         return paths[max(steps)] if steps else None
 
     def restore(self, recorder: RunRecorder) -> None:
@@ -118,14 +118,14 @@ class Checkpoints:
                 )
             self.algorithm.load_state_dict(state["algorithm"])
             recorder.load_state_dict(state["recorder"])
-            self.regular_steps = list(state["regular"])
+            self.regular_decisions = list(state["regular"])
             self.last_progress = recorder.manifest["checkpoint"] = state["progress"]
         except checkpoint.LOAD_STATE_ERRORS as error:
             reason = str(error).partition("\n")[0]
             raise ConfigError(f"{path} does not fit the settings of this run: {reason}") from error
 
     def load_state_on_all_ranks(self) -> None:
-        """Let all ranks start with equal networks; all must call this together.
+        """Give all ranks equal networks before training; a collective call, made by every rank.
 
         If there is a checkpoint, each rank above 0 loads its part of the checkpoint. Otherwise it
         loads the state of rank 0, but keeps its own `per_process_parts`, such as buffers.

@@ -68,7 +68,7 @@ class StopSignals:
     number = 0  # number of the first signal; 0 before any signal
 
     def exchange_stop_request(self) -> bool:
-        """Return whether any process of the run has got a signal; all must call this together."""
+        """Return whether any process of the run got a signal; every process has to call this."""
         number = collectives.max_over_processes(self.number)
         self.number = self.number or number
         return number > 0

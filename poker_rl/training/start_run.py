@@ -36,11 +36,7 @@ from poker_rl.storage import run_files
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.disk import copy_into_folder, exclusive_lock, remove_partial_files
 from poker_rl.storage.terminal_messages import announce_compilation, format_os_error, print_line
-from poker_rl.training.compose_run_config import (
-    CHANGEABLE_SETTINGS,
-    build_root_config,
-    collect_settings_and_opponents,
-)
+from poker_rl.training.distributed_processes import connect_workers
 from poker_rl.training.loggers import Logger
 from poker_rl.training.rank_and_device import (
     choose_faster_device,
@@ -49,14 +45,18 @@ from poker_rl.training.rank_and_device import (
     prepare_process,
 )
 from poker_rl.training.run_checkpoints import Checkpoints, warm_start_from_run
+from poker_rl.training.run_config import (
+    CHANGEABLE_SETTINGS,
+    build_root_config,
+    collect_settings_and_opponents,
+)
 from poker_rl.training.run_endings import DivergedError, RunInterruptedError, RunOutcome
 from poker_rl.training.run_recorder import RunRecorder
 from poker_rl.training.trainer import Trainer
-from poker_rl.training.worker_processes import connect_workers
 
 
 def run_training_job(composed: ComposedConfig, option_dirs: Sequence[Path]) -> RunOutcome:
-    """Train one run; return how it ended, whether it succeeded or raised an error."""
+    """Train one run, and return its outcome, also if it ended with an error."""
     try:
         with announce_compilation():
             build_and_train(composed, option_dirs)
@@ -170,7 +170,7 @@ def train_in_folder(
     names = config["names"]
     # The folder's name contains no settings that may change when the run is resumed.
     omitted = CHANGEABLE_SETTINGS | run_files.LOCATION_SETTINGS
-    label = run_files.create_folder_label(overrides, omitted)
+    label = run_files.format_overrides_label(overrides, omitted)
     folder = resume or run_files.create_run_folder(
         Path(config["outputs"]), names["game"], names["algo"], config["name"], label
     )

@@ -119,8 +119,8 @@ class Trainer:
         if self.recorder is None:
             self.checkpoints.save()
             return
-        # A run ends with a row even if no evaluation is due; a run with a larger budget has no row
-        # at this step. So the checkpoint has the state before this row; resuming removes the row.
+        # The last step has a row even if no evaluation is due. A run with a larger budget would not
+        # have this row. So the checkpoint has the state before it, and a resumed run removes it.
         state = self.recorder.state_dict()
         if self.recorder.last_counters[self.unit] != self.step:
             self.evaluate()

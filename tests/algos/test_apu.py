@@ -233,7 +233,7 @@ def test_losses_against_plain_loops(variant):
         """Return the inputs of actor and critic after some actions, the legal ones, and the end."""
         deck, actions = np.split(hand[: game.cards_dealt + 1 + moves], [game.cards_dealt])
         table = deal_tables(game, actions=actions[1:], decks=deck.view(np.int8)[None])
-        seen, hidden = table.observe()[0], table.reveal()[0]
+        seen, hidden = table.observe()[0], table.observe_hidden_cards()[0]
         rows = [torch.from_numpy(part).float() for part in (seen, np.r_[seen, hidden])]
         return *rows, table.legal_mask()[0], bool(table.records["over"][0])
 

@@ -184,7 +184,7 @@ def test_what_it_can_not_do_is_refused(monkeypatch):
     with pytest.raises(ConfigError, match=r"^net: has no values of actions, which regrets need"):
         learner(game, net=build(load_option("net", "amounts"), "net"))
     algorithm = learner(game)
-    monkeypatch.setattr(memory_checks, "_measure_free_bytes", lambda device: 1000)
+    monkeypatch.setattr(memory_checks, "_measure_available_bytes", lambda device: 1000)
     with pytest.raises(
         ConfigError, match=r"^algo.traversals: 40 hands lead to \d+ positions and need about "
     ):

@@ -18,7 +18,7 @@ from poker_rl.evaluation.best_response.exploitability_lower_bounds import (
 from poker_rl.evaluation.best_response.lbr import LocalBestResponse, ResponderPlay
 from poker_rl.games import get_tree
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
-from poker_rl.games.public import win_margins
+from poker_rl.games.public import pairwise_win_margins
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.tables import tables_from_records
 from poker_rl.players.bots.basic_bots import UniformBot
@@ -48,7 +48,7 @@ class HalfRaise(UniformBot):
 def test_limit_holdem_is_bounded_by_what_is_known(player, least, most, monkeypatch):
     """Exact values in mbb a hand, Johanson et al., IJCAI 2011; the intervals are around ± 200."""
     # Before the flop; more take longer.
-    monkeypatch.setattr(win_margins, "SAMPLED_BOARD_COUNT", 300)
+    monkeypatch.setattr(pairwise_win_margins, "SAMPLED_BOARD_COUNT", 300)
     player = loader(HOLDEM)(player) if isinstance(player, str) else player
     won = compute_lbr_bound(HOLDEM, player, "it", 1920, seed=2)
     assert (won.unit, won.kind) == ("mbb/hand", "lower_bound")
@@ -180,7 +180,7 @@ ONE_CARD_FIRST = replace(leduc(), name="one_card_first", board_cards=[1, 1])
 def test_sampled_boards_do_not_raise_the_bound(definition, monkeypatch):
     """Against `call` no response wins more, also if actions are chosen by a single board."""
     for name in ("MAX_ENUMERATED_BOARDS", "SAMPLED_BOARD_COUNT"):
-        monkeypatch.setattr(win_margins, name, 1)
+        monkeypatch.setattr(pairwise_win_margins, name, 1)
     player = loader(definition)("call")
     won = [LocalBestResponse(definition, player, s).play_random_board(4) for s in range(300)]
     policy = np.eye(definition.action_count)[np.full(get_tree(definition).infoset_count, CALL)]
@@ -197,10 +197,10 @@ def test_win_margins_average_over_boards():
     place = {tuple(hand): i for i, hand in enumerate(ranges.hands.tolist())}
     aces, kings = place[48, 49], place[44, 45]
     one, no_board = np.array([aces]), np.array([], np.int64)
-    (before,) = win_margins.compute_win_margins(HOLDEM, ranges, one, no_board, none)
+    (before,) = pairwise_win_margins.compute_win_margins(HOLDEM, ranges, one, no_board, none)
     assert (1 + before[kings]) / 2 == pytest.approx(0.8195, abs=0.04)  # of 2,000 boards
     flop = np.array([0, 5, 50])  # a deuce, a three of another suit and an ace
-    (after,) = win_margins.compute_win_margins(HOLDEM, ranges, one, flop, none)
+    (after,) = pairwise_win_margins.compute_win_margins(HOLDEM, ranges, one, flop, none)
     assert after[kings] == pytest.approx(1 - (2 * 1 + 16) / 990)
     assert after[place[48, 51]] == 0  # one card cannot be held twice
 

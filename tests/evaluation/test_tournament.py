@@ -11,11 +11,11 @@ from poker_rl.evaluation.matches.duplicate_match import (
     compute_half_width,
     play_deals,
 )
-from poker_rl.evaluation.matches.tournament_tables_and_ranking import (
+from poker_rl.evaluation.matches.tournament_lineups_and_ranking import (
     assign_players_to_tables,
     compute_tournament_results,
     fit_elo,
-    list_scored_players,
+    list_ranked_players,
 )
 from poker_rl.games import get_tree, load_game
 from poker_rl.reports.play_tournament import format_ranking_and_cross_table
@@ -41,7 +41,7 @@ def tournament(game, players, table_kind="one_against_rest", deals=2000, rounds=
     each, blocks = list(players.values()), []
     for order in orders:
         won = play_deals(game, [each[player] for player in order], deals, seed)
-        blocks.append(won[:, [order.index(player) for player in list_scored_players(order)]].T)
+        blocks.append(won[:, [order.index(player) for player in list_ranked_players(order)]].T)
     return compute_tournament_results(game, list(players), orders, blocks, table_kind, rounds)
 
 

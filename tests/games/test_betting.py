@@ -156,8 +156,8 @@ def test_kuhn_observation():
 def test_reveal():
     """The others' cards, from the observer's left."""
     tables = hand(kuhn(3), "J T K")
-    assert tables.reveal().reshape(2, 4).argmax(1).tolist() == [0, 3]
+    assert tables.observe_hidden_cards().reshape(2, 4).argmax(1).tolist() == [0, 3]
     tables.step(np.array([CALL]))
-    assert tables.reveal().reshape(2, 4).argmax(1).tolist() == [3, 1]
+    assert tables.observe_hidden_cards().reshape(2, 4).argmax(1).tolist() == [3, 1]
     tables.step(np.array([CALL]))
-    assert tables.reveal().reshape(2, 4).argmax(1).tolist() == [1, 0]
+    assert tables.observe_hidden_cards().reshape(2, 4).argmax(1).tolist() == [1, 0]

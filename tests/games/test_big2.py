@@ -184,7 +184,7 @@ def test_observations_of_rare_hands():
 
 def test_hidden_cards():
     tables = play_moves(make_tables("4d9d", "5d9c", "6d9hTh", "7d"), "4d")
-    seen = np.flatnonzero(tables.reveal()[0]).tolist()
+    seen = np.flatnonzero(tables.observe_hidden_cards()[0]).tolist()
     assert seen == [*cards("6d9hTh"), 52 + cards("7d")[0], 104 + cards("9d")[0]]
 
 

@@ -42,7 +42,9 @@ def test_five_rules_are_enough_to_train_and_to_evaluate():
     assert GAME.action_types.tolist() == [0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("rule", ["infoset", "history", "reveal", "resample_hidden_cards"])
+@pytest.mark.parametrize(
+    "rule", ["infoset", "observe_history", "observe_hidden_cards", "resample_hidden_cards"]
+)
 def test_what_needs_an_optional_rule_says_so(rule):
     tables = Tables(GAME, 1, 0)
     tables.deal()

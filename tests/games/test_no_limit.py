@@ -189,7 +189,7 @@ def test_an_observation_holds_chips_as_shares_of_the_largest_stack():
 
 def test_history_of_a_no_limit_hand():
     """[2 seats, 4 streets, fold call raise, chips put in, stack, share of it left]."""
-    steps, lengths = hand(holdem([100, 50]), TWO, 6, CALL).history()
+    steps, lengths = hand(holdem([100, 50]), TWO, 6, CALL).observe_history()
     assert lengths.tolist() == [4]
     assert steps[0].tolist() == [
         pytest.approx([1, 0, 1, 0, 0, 0, 0, 0, 1, 0.02, 1.0, 0.98]),

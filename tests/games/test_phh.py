@@ -11,7 +11,7 @@ from pokerkit import Automation, HandHistory
 from random_games import game, play
 
 from poker_rl.config import ConfigError
-from poker_rl.evaluation.agreement_with_records import allow_all_amounts
+from poker_rl.evaluation.agreement_with_recorded_hands import allow_all_amounts
 from poker_rl.games.hand_history import hand_history_from_record, replay_hand
 from poker_rl.games.poker.phh_reader import FRACTION_OF_CHIP, iterate_histories, read_decisions
 from poker_rl.games.poker.phh_writer import format_phh

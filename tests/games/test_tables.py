@@ -141,13 +141,13 @@ def test_redealt_is_what_the_seat_to_act_cannot_see(name):
     assert (after.infoset_keys() == before.infoset_keys()).all()
     assert (after.legal_mask() == before.legal_mask()).all()
     assert (after.observe() == before.observe()).all()
-    assert (after.reveal() != before.reveal()).any(1).mean() > 0.2
+    assert (after.observe_hidden_cards() != before.observe_hidden_cards()).any(1).mean() > 0.2
     # The same random state comes to the same cards, whatever the hidden ones were.
     again = tables_from_records(played, after.records.copy())
     for field in ("key", "draws"):
         again.records[field] = records[field]
     again.resample_hidden_cards()
-    assert (again.reveal() == after.reveal()).all()
+    assert (again.observe_hidden_cards() == after.observe_hidden_cards()).all()
 
 
 def test_hidden_cards_of_hold_em_are_redealt_uniformly():
@@ -167,7 +167,7 @@ def test_hidden_cards_of_hold_em_are_redealt_uniformly():
         assert abs(excess(np.delete(counts, known), count / 47)) < 4
 
 
-LOOKS = ("observe", "reveal", "legal_mask", "infoset_keys")
+LOOKS = ("observe", "observe_hidden_cards", "legal_mask", "infoset_keys")
 
 
 @pytest.mark.parametrize("name", ["kuhn", "leduc", "limit_holdem_2to9", "nolimit_leduc"])
@@ -230,9 +230,9 @@ def test_a_hand_is_of_the_game_with_its_seats(variable, seats):
         assert (drawn.records["to_act"][move.rows] == move.records["to_act"]).all()
         assert (drawn.legal_mask(move.rows) == move.legal).all()
         check_view(definition, alone.observe(move.rows), drawn.observe(move.rows))
-        hidden = drawn.reveal(move.rows)
+        hidden = drawn.observe_hidden_cards(move.rows)
         width = definition.hidden_card_size
-        assert (hidden[:, :width] == alone.reveal(move.rows)).all()
+        assert (hidden[:, :width] == alone.observe_hidden_cards(move.rows)).all()
         assert not hidden[:, width:].any()
         drawn.step(move.actions, move.rows)
         alone.step(move.actions, move.rows)

@@ -15,7 +15,11 @@ from poker_rl.learning.buffers.insertion_rules import (
     UniformReservoir,
 )
 from poker_rl.learning.buffers.replay_buffer import Column, ReplayBuffer
-from poker_rl.learning.memory_checks import _measure_free_bytes, _read_cgroup_limits, check_memory
+from poker_rl.learning.memory_checks import (
+    _measure_available_bytes,
+    _read_cgroup_limits,
+    check_memory,
+)
 from poker_rl.training.rank_and_device import ProcessRank, prepare_process
 
 CPU = torch.device("cpu")
@@ -139,7 +143,7 @@ def test_what_does_not_fit_is_refused_with_its_size():
 
 def test_processes_of_one_machine_share_its_memory():
     """Memory that one process may use is too much for each of two."""
-    whole = _measure_free_bytes(CPU)
+    whole = _measure_available_bytes(CPU)
     check_memory("replay: 1 item", 3 * whole // 5, CPU)
     prepare_process("cpu", 1, 0, ProcessRank(3, local_count=2))
     with pytest.raises(ConfigError, match=r"for each of 2 processes$"):

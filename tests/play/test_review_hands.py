@@ -11,7 +11,7 @@ import pytest
 from commands import run_command
 from random_games import game
 
-from poker_rl.evaluation.agreement_with_records import (
+from poker_rl.evaluation.agreement_with_recorded_hands import (
     MIN_PROB,
     allow_all_amounts,
     compute_action_type_probs,

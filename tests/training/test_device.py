@@ -51,7 +51,7 @@ def test_a_run_is_told_the_device_only_where_there_is_a_gpu(monkeypatch, capsys)
 
 @pytest.mark.usefixtures("working_folder")
 def test_hardware_settings_are_recorded_and_kept_by_a_resumed_run(monkeypatch, get_refusal):
-    monkeypatch.setattr("poker_rl.training.compose_run_config.count_cores", lambda: 1)
+    monkeypatch.setattr("poker_rl.training.run_config.count_cores", lambda: 1)
     assert run_command(*TRAIN, "hardware=gpu", "device=cpu", "name=a") == 0
     (folder,) = list_runs()
     config = read_plain_yaml(folder / "config.yaml")

@@ -18,7 +18,7 @@ from tensorboard.util import tensor_util
 
 from poker_rl.config import ConfigError
 from poker_rl.evaluation.plots import plotting
-from poker_rl.storage.run_files import create_folder_label, create_run_folder
+from poker_rl.storage.run_files import create_run_folder, format_overrides_label
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -128,13 +128,13 @@ def test_what_is_in_the_way_of_a_folder_is_named():
 def test_a_folder_is_named_by_what_was_set():
     overrides = ["game=kuhn", "algo.entropy_coef.start=0.5", "net=mlp_large", "+x.y=[1,'a b']"]
     overrides += ["budget.z=1e5", "algo=ppo", "warm_start=outputs/kuhn/ppo/seed-1_2026@5:average"]
-    label = create_folder_label(overrides, {"budget"})
+    label = format_overrides_label(overrides, {"budget"})
     start = "warm_start-seed-1_2026-5-average"
     assert label == f"entropy_coef.start-0.5_net-mlp_large_x.y-1-a-b_{start}"
     folder = create_run_folder(Path("outputs"), "kuhn", "ppo", label=label)
     assert folder.name.startswith(f"{label}_20")
     assert OverridesParser.create().parse_override(f"resume={folder}").value() == str(folder)
-    assert len(create_folder_label([f"a{i}=0" for i in range(300)], ())) < 100
+    assert len(format_overrides_label([f"a{i}=0" for i in range(300)], ())) < 100
 
 
 def test_figures_are_signed_or_left_out(monkeypatch):

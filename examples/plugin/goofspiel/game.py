@@ -45,7 +45,7 @@ class Goofspiel(Game):
 
     @property
     def hidden_card_size(self) -> int:
-        """Number of features that `rules.reveal` writes."""
+        """Number of features that `rules.observe_hidden_cards` writes."""
         return 2 * self.cards**2
 
     def recover_actions(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

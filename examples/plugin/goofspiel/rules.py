@@ -132,7 +132,7 @@ def observe(game, table, seat, out):
 
 
 @jit
-def reveal(game, table, seat, out):
+def observe_hidden_cards(game, table, seat, out):
     """Write the hidden information of a seat: two blocks [N, N] of one-hot features by round.
 
     The first block has the opponent's bids. The second has only the prizes not yet turned up.

@@ -114,7 +114,7 @@ def test_a_card_is_bid_once() -> None:
 
 
 def test_a_seat_sees_what_it_knows_and_no_more() -> None:
-    """Observations differ if and only if information sets do; `reveal` adds all that is hidden."""
+    """Observations differ if and only if information sets do; hidden cards add all the rest."""
     game = load_game("goofspiel")
     tree = get_tree(game)
     tables = Tables(game, 0, 0)
@@ -126,7 +126,7 @@ def test_a_seat_sees_what_it_knows_and_no_more() -> None:
     tables.step(np.array([0, 1, 2, 0, 1, 2]))
     second = np.unique(tables.observe(), axis=0)
     assert len(first) == len(second) == 3  # the prize is all they see: no bid, no prize to come
-    assert len(np.unique(tables.reveal(), axis=0)) == 6
+    assert len(np.unique(tables.observe_hidden_cards(), axis=0)) == 6
 
 
 def test_the_bot_bids_the_prize() -> None:

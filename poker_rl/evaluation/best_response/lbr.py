@@ -7,13 +7,13 @@ afterwards, except that the player may fold to a raise.
 
 Unlike in the paper, the player is dealt no cards: values and probabilities are means over the hands
 that it may hold. The responder plays several hands on each board, and their mean is one sample of
-the confidence interval. Chances at a showdown are computed over all boards that may still come or,
-if there are too many, as before a flop, over a sample of them.
+the confidence interval. Showdowns are evaluated over all boards that may still come or, if there
+are too many, as before a flop, over a sample of them.
 
-As in AIVAT (Burch et al., arXiv:1612.06915), the winnings leave out luck, which keeps their mean
-and narrows the interval. They are the sum of all changes of a hand's value by decisions; the module
-`responder_states` defines this value. Where the player decides, the change is averaged over all its
-actions. Board cards change the value by 0 on average, so these changes are left out.
+As in AIVAT (Burch et al., arXiv:1612.06915), luck is removed from the winnings, which narrows their
+interval and keeps their mean. Winnings are the sum of the changes of a hand's value at decisions;
+the module `responder_states` defines this value. At a decision of the player, the change is the
+mean over its actions. New board cards change the value by 0 on average, so they add nothing.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ from poker_rl.evaluation.best_response.responder_states import (
 )
 from poker_rl.games.game import Game
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, FULL_POT, RAISE
+from poker_rl.games.public.pairwise_win_margins import compute_win_margins, samples_boards
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Board, Boards, check_heads_up
-from poker_rl.games.public.win_margins import compute_win_margins, samples_boards
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.players.player import Player, sample_from_probs
 from poker_rl.players.range_policy import RangePolicyQuery
@@ -48,7 +48,7 @@ POT_RAISE_SIZES = (FULL_POT // 2, FULL_POT)
 class LocalBestResponse:
     """Local best response to a player of heads-up poker.
 
-    The player must have a single instance. `seed` fixes the boards, the responder's hands and the
+    The player's `instance_count` must be 1. `seed` fixes the boards, the responder's hands and the
     player's actions. Public states before any board card are computed once and kept for all boards.
     """
 
@@ -130,8 +130,7 @@ class ResponderPlay:
     """Play of the responder with G hands on one board.
 
     `board_cards` is the complete board. `own_hands` [G] are the responder's hands, as indices in
-    `Ranges.hands`. The argument `hand_rows` of methods selects some of them, by
-    indices in `own_hands`.
+    `Ranges.hands`. In methods, `hand_rows` [n] selects n of them by their indices in `own_hands`.
     """
 
     def __init__(
@@ -140,9 +139,9 @@ class ResponderPlay:
         self._responder, self._own_hands = responder, own_hands
         self._boards = responder.boards.list_boards_by_street(board_cards)
         self._views: dict[tuple[int, bool], ResponderView] = {}  # by street and `is_resampled`
-        # On every street the player's actions are sampled without its hands that share a card with
-        # the final board. The responder does not know that board: it chooses its actions, and
-        # values them, by the board cards of the present street alone.
+        # On every street, the player's actions are sampled from those of its hands that share no
+        # card with the final board. The responder does not know the final board: it chooses and
+        # values its own actions by the board cards of the present street alone.
         last_street = len(self._boards) - 1
         view, rows = self._get_responder_view(last_street), self._get_hand_rows_in_view(last_street)
         self._is_disjoint = view.is_disjoint[rows]
@@ -154,7 +153,7 @@ class ResponderPlay:
         return np.asarray(winnings[hand_rows])
 
     def _get_responder_view(self, street: int, is_resampled: bool = False) -> ResponderView:
-        """Return the view of a street; `is_resampled` for one with a new sample of boards."""
+        """Return a street's view; with `is_resampled`, one from an independent sample of boards."""
         board = self._boards[street]
         if not len(board.cards) and not is_resampled:
             return self._responder.preflop_view
@@ -199,7 +198,7 @@ class ResponderPlay:
             is_taken = actions == action
             rows, child = hand_rows[is_taken], self.get_child_state(state, int(action))
             child_values = next_values[is_taken]
-            if self._needs_independent_sample(state, child):
+            if self._must_resample_boards(state, child):
                 # The responder chose its actions by values from a sample of boards. So these are
                 # too high on average, and values from an independent sample replace them.
                 view = self._get_responder_view(table["street"], is_resampled=True)
@@ -210,10 +209,10 @@ class ResponderPlay:
                 child_values = self._compute_values(child, seat, view)[child_rows]
             self._play_from_state(child, seat, rows, child_values, winnings)
 
-    def _needs_independent_sample(self, state: PublicState, child: PublicState) -> bool:
-        """Return whether the step from `state` to `child` ends values from a sample of boards.
+    def _must_resample_boards(self, state: PublicState, child: PublicState) -> bool:
+        """Return whether the values of `child` need other boards than those sampled for `state`.
 
-        This is so if `state` has such values, and board cards are dealt or a showdown follows.
+        True if values in `state` are from a sample of boards, and a card or a showdown comes next.
         """
         street, next_table = int(state.record[0]["street"]), child.record[0]
         card_count, next_board = len(self._boards[street].cards), self._boards[next_table["street"]]
@@ -222,7 +221,7 @@ class ResponderPlay:
         return bool(is_sampled and is_new and next_table["live"] > 1)
 
     def get_child_state(self, state: PublicState, action: int) -> PublicState:
-        """Return the state after an action; the player's action requires `state.action_probs`."""
+        """Return the state after an action; if the player acts, needs `state.action_probs`."""
         if action in state.children:
             return state.children[action]
         probs = state.action_probs

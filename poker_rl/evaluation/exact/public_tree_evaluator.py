@@ -35,7 +35,7 @@ from poker_rl.storage.terminal_messages import create_progress_bar
 
 
 def evaluate_on_public_tree(game: Game, player: Player) -> tuple[np.ndarray, np.ndarray]:
-    """Evaluate a player with a single instance exactly, in chips a hand.
+    """Evaluate a player, whose `instance_count` must be 1, exactly, in chips a hand.
 
     Returns:
         gains, [2]: how much more each seat wins with a best response than with the policy.
@@ -74,7 +74,7 @@ class PublicTreeEvaluator(PublicTree):
     ) -> tuple[np.ndarray, float]:
         """Return each seat's best-response value, [2], and the policy's value for the first seat.
 
-        Values are in chips a hand. The player must have a single instance. `on_progress` is called
+        Values are in chips a hand. The player's `instance_count` must be 1. `on_progress` is called
         after each batch of policy queries with the size of the batch.
         """
         reach = np.ones((2, 1, len(self.ranges.hands)))

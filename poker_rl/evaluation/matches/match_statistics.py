@@ -81,7 +81,7 @@ def is_holdem(game: Game) -> bool:
 
 @jit
 def _accumulate_style_counts(definitions, tables, rotation, counts):  # type: ignore[no-untyped-def]
-    """Replay the hands in `tables` and add them to `counts` of `StyleCounter`, [2, 6]."""
+    """Replay the hands in `tables`, and add to the `counts` [2, 6] of a `StyleCounter`."""
     hand_counts = np.zeros((MAX_SEATS, 6), np.int64)  # counts of one hand for each seat
     for i in range(len(tables)):
         game, table = definitions[i], tables[i]

@@ -13,7 +13,7 @@ from matplotlib.colors import SymLogNorm, to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from poker_rl.evaluation.matches.tournament_tables_and_ranking import TournamentResults
+from poker_rl.evaluation.matches.tournament_lineups_and_ranking import TournamentResults
 from poker_rl.evaluation.plots.plotting import (
     INK_COLOR,
     STYLE,
@@ -165,8 +165,8 @@ def _draw_cell_text(ax: Axes, x: float, y: float, text: str, is_dark: bool) -> N
 def build_hand_grid_figures(game: Game, players: Mapping[str, Player]) -> dict[str, Figure]:
     """Return a figure of each player's policy before the flop, by name; {} unless hold'em.
 
-    If the number of seats varies, the figures are for the largest. If a player has several
-    instances, its figure is for the first one.
+    If the number of seats varies from hand to hand, the figures are for the largest number. If a
+    player has several instances, its figure is for the first one.
     """
     if not supports_hand_grid(game):
         return {}

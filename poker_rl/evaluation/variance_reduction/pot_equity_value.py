@@ -112,7 +112,7 @@ def _average_over_boards(definitions, tables, board_cards_known, use_payoffs, me
 
 @jit
 def _fill_unseen_cards(game, table, known_count, unseen_cards):
-    """Write all cards but the first `known_count` of the deck, sorted; return how many they are."""
+    """Write the deck without its first `known_count` cards, sorted; return the number of cards."""
     count, known_bits = 0, np.int64(0)  # bit c is 1 for a known card c
     for position in range(known_count):
         known_bits |= np.int64(1) << table.deck[position]

@@ -243,7 +243,7 @@ def observe(game, table, seat, out):
 
 
 @jit
-def reveal(game, table, seat, out):
+def observe_hidden_cards(game, table, seat, out):
     """Write the cards held by each other seat in turn order, [seats - 1, cards], 0 or 1."""
     fill_zeros(out)
     for i in range(SEATS - 1):

@@ -23,11 +23,11 @@ import numpy as np
 from poker_rl.games.game import jit
 from poker_rl.games.poker.hand_features import write_hand_comparisons, write_hand_features
 from poker_rl.games.poker.observation import (
-    history,
     infoset,
     observe,
+    observe_hidden_cards,
+    observe_history,
     resample_hidden_cards,
-    reveal,
 )
 from poker_rl.games.poker.pots import payoffs
 from poker_rl.games.poker.record_dtypes import (
@@ -43,7 +43,11 @@ from poker_rl.games.poker.record_dtypes import (
     has_stacks,
     is_no_limit,
 )
-from poker_rl.games.poker.suit_isomorphism import observe_log_chips, observe_sorted, reveal_sorted
+from poker_rl.games.poker.suit_isomorphism import (
+    observe_hidden_cards_sorted,
+    observe_log_chips,
+    observe_sorted,
+)
 
 
 @jit
@@ -63,12 +67,12 @@ def start(game, table):
         table.folded[seat] = 0
         table.paid[seat] = game.post[seat]
         seats_with_chips += game.post[seat] < game.stack[seat]
-        if game.forced_raises and game.post[seat] > game.ante:
+        if game.blind_raise_count and game.post[seat] > game.ante:
             table.to_act = seat
             if has_stacks(table):
                 table.chips[table.marks] = game.post[seat]
             mark_action_feature(game, table, RAISE if game.post[seat] == game.price else CALL)
-    table.raises = game.forced_raises
+    table.raises = game.blind_raise_count
     table.to_act = game.opener[0]
     if has_stacks(table):
         table.able[0] = seats_with_chips
@@ -132,7 +136,7 @@ def compute_min_raise_increment(game, table):
 
 @jit
 def compute_min_raise_to(game, table):
-    """Return the chips that the smallest no-limit raise raises to, provided that one is legal."""
+    """Return the chips that the smallest no-limit raise is to; a raise must be legal."""
     return min(table.price + compute_min_raise_increment(game, table), game.stack[table.to_act])
 
 

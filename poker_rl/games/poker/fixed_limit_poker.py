@@ -64,7 +64,7 @@ class FixedLimitPoker(PokerGame, DisplayedPoker):
         return LIMIT_TABLE_DTYPE if self.stacks is None else LIMIT_STACKS_TABLE_DTYPE
 
     def build_definition(self, seat_slots: int) -> np.ndarray:
-        max_raises = [self.max_raises[0] + self.forced_raises, *self.max_raises[1:]]
+        max_raises = [self.max_raises[0] + self.blind_raise_count, *self.max_raises[1:]]
         definition = self._build_common_definition(seat_slots, raise_levels=max(max_raises) + 1)
         definition["raise_size"][0, : len(self.raise_sizes)] = self.raise_sizes
         definition["max_raises"][0, : len(max_raises)] = max_raises

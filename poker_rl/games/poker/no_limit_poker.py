@@ -82,7 +82,7 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
     def build_definition(self, seat_slots: int) -> np.ndarray:
         # The number of raise levels depends on `seat_slots`, not on `seats`, so that observations
         # have the same layout for any number of seats.
-        raise_count = self._bound_raise_count(seat_slots) + self.forced_raises
+        raise_count = self._bound_raise_count(seat_slots) + self.blind_raise_count
         raise_levels = min(raise_count + 1, MAX_RAISE_LEVELS)
         definition = self._build_common_definition(seat_slots, raise_levels)
         definition["min_bet"] = self.min_bet

@@ -80,7 +80,7 @@ def observe_chip_features(game, table, seat, out):
 
 
 @jit
-def history(game, table, seat, out):
+def observe_history(game, table, seat, out):
     """Write the actions so far into `out` [L, F], one per row; return their number.
 
     If blinds differ by seat, they count as actions, as in `observe`. If there are more than L
@@ -97,8 +97,8 @@ def history(game, table, seat, out):
     chips_in = table.rank
     blinds = 0
     for i in range(game.seats):
-        chips_in[i] = game.ante if game.forced_raises else game.post[i]
-        blinds += game.forced_raises and game.post[i] > game.ante
+        chips_in[i] = game.ante if game.blind_raise_count else game.post[i]
+        blinds += game.blind_raise_count and game.post[i] > game.ante
     price = game.price
     first_written = max(int(table.marks) - len(out), 0)
     for i in range(table.marks):
@@ -133,7 +133,7 @@ def history(game, table, seat, out):
 
 
 @jit
-def reveal(game, table, seat, out):
+def observe_hidden_cards(game, table, seat, out):
     """Write the hole cards of each other seat in turn order, [seats - 1, cards], 0 or 1."""
     fill_zeros(out)
     for opponent in range(1, game.seats):
@@ -179,7 +179,7 @@ def resample_hidden_cards(game, table):
     hidden_positions = np.empty(MAX_DECK_SIZE, np.int64)
     unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)
     hidden_count, unseen_count = find_unseen_cards(game, table, hidden_positions, unseen_cards)
-    deal_unseen_cards(table, hidden_positions, hidden_count, unseen_cards, unseen_count)
+    redeal_hidden_cards(table, hidden_positions, hidden_count, unseen_cards, unseen_count)
 
 
 @jit
@@ -207,7 +207,7 @@ def find_unseen_cards(game, table, hidden_positions, unseen_cards):
 
 
 @jit
-def deal_unseen_cards(table, hidden_positions, hidden_count, unseen_cards, unseen_count):
+def redeal_hidden_cards(table, hidden_positions, hidden_count, unseen_cards, unseen_count):
     """Fill the hidden positions of the deck with distinct random unseen cards (Fisher-Yates)."""
     for i in range(hidden_count):
         j = i + random_below(table, unseen_count - i)

@@ -76,7 +76,7 @@ def read_decisions(
 
     Args:
         player: name or number of the player whose decisions are returned; None for all players.
-        round_amounts: whether to replace raises to a fraction of a chip by the nearest legal raise.
+        round_amounts: whether to replace raises to parts of a chip by the nearest legal raise.
 
     Raises:
         ConfigError: if a file is not in the PHH format, or has no decision of the player.
@@ -155,7 +155,7 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
             raise UnsupportedHandError(f"{seats} seats")
         variant = seat_counts.index(seats)
         variant_game, tables = games_by_seat_count[variant], Tables(game, 1, 0)
-        unit = _find_chip_unit(variant_game, history)
+        unit = _find_amount_per_chip(variant_game, history)
         steps = [str(step).partition("#")[0].split() for step in history.actions]
         deck, has_cards = _read_deck(variant_game, steps)
         players = [str(player) for player in history.players or ()][:seats]
@@ -170,7 +170,8 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
                 raise UnsupportedHandError(ILLEGAL_ACTION)
             target = None
             if action == RAISE:
-                target = _parse_amount(words[2]) / unit + phh_game.compute_bet_before_street(record)
+                matched_earlier = phh_game.count_chips_matched_earlier(record)
+                target = _parse_amount(words[2]) / unit + matched_earlier
                 if isinstance(variant_game, NoLimitPoker):  # the action is a chip count
                     action = _choose_raise(legal_mask, target, round_amounts)
                     rounded, target = rounded + (action != target), Fraction(action)
@@ -200,7 +201,7 @@ def _parse_amount(value: Any) -> Fraction:
     return Fraction(text)
 
 
-def _find_chip_unit(game: PokerGame, history: Any) -> Fraction:
+def _find_amount_per_chip(game: PokerGame, history: Any) -> Fraction:
     """Return the file's amount for one chip; raise UnsupportedHandError if the stakes differ."""
     unit = _parse_amount(max(history.blinds_or_straddles)) / max(game.blinds)
     stakes = build_phh_stakes(game)

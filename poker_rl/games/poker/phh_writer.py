@@ -108,12 +108,12 @@ def iterate_phh_actions(
             yield from board_deals[street : table["street"]]
             street = int(table["street"])
         seat = int(table["to_act"])
-        chips_on_street = int(after["paid"][seat]) - phh_game.compute_bet_before_street(table)
+        chips_on_street = int(after["paid"][seat]) - phh_game.count_chips_matched_earlier(table)
         move = {FOLD: "f", CALL: "cc"}.get(action, f"cbr {chips_on_street}")
         yield f"p{seat + 1} {move}"
     if records[-1]["live"] > 1:
         for seat, hand in enumerate(hands):
             if not records[-1]["folded"][seat]:
                 yield f"p{seat + 1} sm {hand}"
-        # When all seats are all-in, the rest of the board is dealt after the showdown.
+        # If all-ins end the betting, hands are shown before the rest of the board is dealt.
         yield from board_deals[street:]

@@ -150,7 +150,7 @@ class PokerGame(Game):
         return len(self.ranks) - 1 if self.ranking == SHORT_DECK else MAX_RANKS - 1
 
     @property
-    def forced_raises(self) -> int:
+    def blind_raise_count(self) -> int:
         """Number of raises made by blinds: 1 if the big blind counts as the first raise, else 0."""
         return int(len(set(self.blinds)) > 1)
 
@@ -216,7 +216,7 @@ class PokerGame(Game):
             "dead_pot": sum(self.dead_antes),
             "short_deck": self.ranking == SHORT_DECK,
             "price": max(self.live_forced_bets),
-            "forced_raises": self.forced_raises,
+            "blind_raise_count": self.blind_raise_count,
             "raise_levels": raise_levels,
             "type_count": action_type_count,
             "seat_cells": seat_block_size,

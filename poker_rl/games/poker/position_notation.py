@@ -180,7 +180,7 @@ def parse_action(game: DisplayedPoker, tables: Tables, token: str, description: 
     """Return the legal action that a token means; raise ConfigError unless there is exactly one."""
     record, legal_mask = tables.records[0], tables.legal_mask()[0]
     raise_targets, facing_bet = game.compute_raise_targets(record), bool(legal_mask[FOLD])
-    bet_before_street = game.compute_bet_before_street(record)
+    bet_before_street = game.count_chips_matched_earlier(record)
     matching_actions = []
     for action in np.flatnonzero(legal_mask).tolist():
         names = {game.action_name(action), game.move_name(record, action)}

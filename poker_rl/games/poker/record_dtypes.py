@@ -37,7 +37,7 @@ DEFINITION_DTYPE = np.dtype(
         ("opener", "i1", MAX_STREETS),  # the seat that acts first on each street
         ("raise_size", "i4", MAX_STREETS),
         ("max_raises", "i1", MAX_STREETS),  # most raises on each street, including the big blind
-        ("forced_raises", "i1"),  # 1 if the big blind counts as the first raise
+        ("blind_raise_count", "i1"),  # 1 if the big blind counts as the first raise
         ("raise_levels", "i1"),  # an observation distinguishes 0 to raise_levels - 1 raises
         ("type_count", "i1"),  # action types in an observation: 2 (raise, call), or 3 with fold
         ("seat_cells", "i2"),  # number of features of a seat's actions in an observation

@@ -10,7 +10,7 @@ import numpy as np
 
 from poker_rl.games.cards import MAX_RANKS
 from poker_rl.games.game import jit
-from poker_rl.games.poker.observation import observe, reveal
+from poker_rl.games.poker.observation import observe, observe_hidden_cards
 
 
 @jit
@@ -50,11 +50,11 @@ def observe_log_chips(game, table, seat, logarithms, out):
 
 
 @jit
-def reveal_sorted(game, table, seat, out):
+def observe_hidden_cards_sorted(game, table, seat, out):
     """Write the cards hidden from the seat to act, with suits renamed as by `sort_suits`."""
     order = compute_suit_order(game, table)
     rename_suits(game, table, 0, game.dealt, order)
-    reveal(game, table, seat, out)
+    observe_hidden_cards(game, table, seat, out)
     rename_suits(game, table, 0, game.dealt, invert_suit_order(game, order))
 
 

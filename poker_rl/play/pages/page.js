@@ -142,7 +142,7 @@ async function showView(next, isNext = true) {
   $("game").textContent = view.session.game.replaceAll("_", " ");
   $("against").textContent = `against ${joinNames(view.players.slice(1).map((player) => player.name))}`;
   $("against").title = [...new Set(view.players.slice(1).map((player) => player.full_name))].join("\n");
-  if (!isNext) $("log").replaceChildren(); // moves in another tab would be missing in it
+  if (!isNext) $("log").replaceChildren(); // the log lacks moves that were made in another tab
   if (fresh || !isNext) appendToLog(`${title(view.session.hand_noun)} ${view.hand}`, "new");
   for (const past of isNext ? [] : [...view.past, ...view.events]) appendToLog(describeEvent(past));
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;

@@ -36,8 +36,8 @@ def solve_all_in(
     """Return the probability of a call with each of R hands, [R].
 
     Args:
-        win_margins: win margin of each hand against each other hand, see `win_margins.py`, [R, R].
-            All arrays are float32, which halves the time.
+        win_margins: win margin of each hand against each other hand, [R, R]; see
+            `pairwise_win_margins.py`. All arrays are float32, which halves the time.
         is_disjoint: 1 for pairs of hands that share no card, else 0, [R, R].
         own_range: probability of each hand of the seat to act, [R].
         other_range: probability of each hand of the other seat before its all-in, [R].

@@ -37,9 +37,9 @@ from poker_rl.games.game import Game
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.public import betting_lines
+from poker_rl.games.public.pairwise_win_margins import compute_win_margins
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Boards, check_heads_up
-from poker_rl.games.public.win_margins import compute_win_margins
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.players.bots.all_in_call_solver import AllInStakes, solve_all_in
 from poker_rl.players.bots.bot import Bot

@@ -27,10 +27,10 @@ import numpy as np
 from poker_rl.config.input_checks import ConfigError, Probability, Range, Seed
 from poker_rl.games.game import Game, hash_bytes, jit, random_uniform
 from poker_rl.games.tables import Tables
+from poker_rl.players.action_values_by_rollout import MAX_TABLES, estimate_action_values
 from poker_rl.players.bots.bot import Bot
 from poker_rl.players.player import compute_checked_probs, sample_from_probs
 from poker_rl.players.player_loader import load_base_player
-from poker_rl.players.successor_values import MAX_TABLES, compute_successor_values
 
 MAX_PROBS = 2**24  # limit on the action probabilities in memory at once, 128 MB
 
@@ -95,10 +95,10 @@ class LookaheadBot(Bot):
             assert state_values is not None  # since `__post_init__` requires a critic
             return state_values
 
-        successor_values = compute_successor_values(
+        rollout_values = estimate_action_values(
             tables, np.repeat(actions, self.worlds), choose_responses, estimate_state_values
         )
-        mean_values: np.ndarray = successor_values.reshape(-1, self.worlds).mean(1)
+        mean_values: np.ndarray = rollout_values.reshape(-1, self.worlds).mean(1)
         return mean_values / self._game.unit_chips
 
 

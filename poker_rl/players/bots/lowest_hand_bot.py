@@ -19,7 +19,7 @@ from poker_rl.players.bots.bot import Bot, to_one_hot
 
 
 @dataclass(kw_only=True)
-class LowestHandBot(Bot):
+class LowestCombinationBot(Bot):
     """Bot that plays the lowest legal combination, and passes only if there is none.
 
     The lowest combination is the weakest of the legal ones with the fewest cards; if several are

@@ -27,7 +27,7 @@ from poker_rl.config.input_checks import NonNegativeFloat, Probability, Range, S
 from poker_rl.games.game import hash_bytes, jit, random_below, random_bits
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.betting import CALL, FOLD, MAX_DECK_SIZE, MAX_MOVES, MAX_SEATS
-from poker_rl.games.poker.observation import deal_unseen_cards, find_unseen_cards
+from poker_rl.games.poker.observation import find_unseen_cards, redeal_hidden_cards
 from poker_rl.players.bots.bot import PokerBot
 from poker_rl.players.bots.holdem_bot import (
     BET,
@@ -94,7 +94,7 @@ def run_searches(definitions, tables, scratch, settings, out):
             scratch_tables[0] = tables[i]
             table = scratch_tables[0]
             table.key, table.draws = random_key, random_counter
-            deal_unseen_cards(table, hidden_positions, hidden_count, unseen_cards, unseen_count)
+            redeal_hidden_cards(table, hidden_positions, hidden_count, unseen_cards, unseen_count)
             exploration_chips = exploration * pot_sum / max(simulation, 1)
             node, depth = 0, 0
             while not table.over:

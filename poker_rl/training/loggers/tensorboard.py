@@ -60,13 +60,13 @@ class TensorBoard(Logger):
                 writer.close()
 
     def _open(self, folder: Path, results: Iterable[Result] = ()) -> SummaryWriter:
-        """Return a folder's writer; for a new run, first write settings and board layout."""
+        """Return a folder's writer; for a new run, first write settings and layout of charts."""
         if folder in self._writers:
             return self._writers[folder]
         from torch.utils.tensorboard import SummaryWriter, summary  # its import is slow
 
-        # A resumed run writes values again: TensorBoard drops the old ones from `purge_step` on. It
-        # ignores the first `purge_step` in a folder, so a new run writes one too, which is 0.
+        # A resumed run logs some steps again, so TensorBoard must drop old values from `purge_step`
+        # on. It ignores the first `purge_step` in a folder, so a new run already writes one, 0.
         purge_step = 0 if self._resumed_decisions is None else self._resumed_decisions + 1
         writer = self._writers[folder] = SummaryWriter(folder, purge_step=purge_step)
         if self._resumed_decisions is None and folder == self._folder:

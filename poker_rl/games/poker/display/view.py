@@ -53,7 +53,9 @@ class DisplayedPoker(DisplayedGame):
             return "".join("fcr"[action] for action in line)
         variant_game = self.get_variant_game(record)
         # The first entries of `chips` are for the blinds, the others for the actions.
-        blind_count = sum(blind > 0 for blind in variant_game.blinds) * variant_game.forced_raises
+        blind_count = (
+            sum(blind > 0 for blind in variant_game.blinds) * variant_game.blind_raise_count
+        )
         chips = record["chips"][blind_count:].tolist()
         return "".join(
             f"r{raise_to}" if action >= RAISE else "fc"[action]
@@ -65,7 +67,7 @@ class DisplayedPoker(DisplayedGame):
         variant_game = self.get_variant_game(record)
         seats, is_over = range(variant_game.seats), bool(record["over"])
         paid = record["paid"][: len(seats)].tolist()
-        bet_before_street = self.compute_bet_before_street(record)
+        bet_before_street = self.count_chips_matched_earlier(record)
         bets = [0 if is_over else max(chips_in - bet_before_street, 0) for chips_in in paid]
         board = get_visible_board(variant_game, record)
         own_cards = None if viewer is None else get_hole_cards(variant_game, record, viewer)
@@ -97,7 +99,7 @@ class DisplayedPoker(DisplayedGame):
             legal = np.flatnonzero(self._compute_legal_mask(record)).tolist()
             actions = [a for a in legal if bet_range is None or a < RAISE or a in usual_names]
         chips_before = int(record["paid"][seat])
-        bet_before_street = self.compute_bet_before_street(record)
+        bet_before_street = self.count_chips_matched_earlier(record)
         chips_after_actions = self._compute_chips_after(record, actions)
         legal_moves = []
         for action, chips_after in zip(map(int, actions), chips_after_actions, strict=True):
@@ -128,7 +130,7 @@ class DisplayedPoker(DisplayedGame):
         if self.get_variant_game(record).raise_size_options != [] or not len(raises):
             return None
         low, high = int(raises[0]), int(raises[-1])
-        bet_before_street = self.compute_bet_before_street(record)
+        bet_before_street = self.count_chips_matched_earlier(record)
         return BetRange(low - bet_before_street, high - bet_before_street, low)
 
     def compute_raise_targets(self, record: np.void) -> dict[int, int]:
@@ -141,7 +143,7 @@ class DisplayedPoker(DisplayedGame):
         variant_game = self.get_variant_game(record)
         if action >= RAISE and variant_game.raise_size_options:
             (chips_after,) = self._compute_chips_after(record, [action])
-            if is_whole_stack(variant_game, record, chips_after):
+            if is_all_in_bet(variant_game, record, chips_after):
                 return "raise_all_in"
         return self.action_name(action)
 
@@ -158,7 +160,7 @@ class DisplayedPoker(DisplayedGame):
         chips: list[int] = tables.records["paid"][:, record["to_act"]].tolist()
         return chips
 
-    def compute_bet_before_street(self, record: np.void) -> int:
+    def count_chips_matched_earlier(self, record: np.void) -> int:
         """Return the chips that each seat had to put in on earlier streets to stay in the hand.
 
         On the first street this is the ante.
@@ -191,14 +193,14 @@ def build_seat_view(
         paid=paid,
         stack=stack,
         folded=folded,
-        notes=(*list_position_names(game, seat), *["all-in"] * (stack == 0 and not folded)),
+        notes=(*list_seat_roles(game, seat), *["all-in"] * (stack == 0 and not folded)),
     )
 
 
-def list_position_names(game: PokerGame, seat: int) -> list[str]:
+def list_seat_roles(game: PokerGame, seat: int) -> list[str]:
     """Return "button" if the seat is the button, and the name of its blind if it posts one."""
     notes = ["button"] if seat == game.seats - 1 else []
-    if game.forced_raises and game.blinds[seat]:
+    if game.blind_raise_count and game.blinds[seat]:
         amounts = sorted(set(game.blinds) - {0})
         names = BLIND_NAMES[-1:] if len(amounts) == 1 else BLIND_NAMES
         rank = amounts.index(game.blinds[seat])
@@ -250,7 +252,7 @@ def compute_pots(paid: list[int], folded: list[bool], dead_antes: int = 0) -> tu
     return tuple(pot_sizes)
 
 
-def is_whole_stack(game: PokerGame, record: np.void, chips_in: int) -> bool:
+def is_all_in_bet(game: PokerGame, record: np.void, chips_in: int) -> bool:
     """Return whether the whole stack of the seat to act is `chips_in` plus its dead ante."""
     seat, stacks = int(record["to_act"]), game.starting_stacks
     return stacks is not None and chips_in == stacks[seat] - game.dead_antes[seat]
@@ -285,7 +287,7 @@ def name_listed_bet_size(game: PokerGame, record: np.void, size: float | str, ch
     `chips_in` are all chips that the seat has put in after the raise. The name is "all-in" if it
     has none left, and "minimum" if the smallest legal raise is larger than `size`.
     """
-    if isinstance(size, str) or is_whole_stack(game, record, chips_in):
+    if isinstance(size, str) or is_all_in_bet(game, record, chips_in):
         return "all-in"
     hundredths = round(size * FULL_POT)
     if chips_in > compute_pot_raise_to(game, record, hundredths):

@@ -32,8 +32,8 @@ from poker_rl.reports.export_weights import WEIGHTS_SUFFIXES, export_weights, li
 from poker_rl.reports.table_formats import to_csv
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 from poker_rl.storage.terminal_messages import print_line
-from poker_rl.training.compose_run_config import PlayerSelectionConfig, resolve_game_and_player
 from poker_rl.training.rank_and_device import prepare_process
+from poker_rl.training.run_config import PlayerSelectionConfig, resolve_game_and_player
 
 ALLOWED_SUFFIXES = {"out": (".phhs",), "policy": (".csv",), "weights": WEIGHTS_SUFFIXES}
 OPEN_SPIEL_KUHN, OPEN_SPIEL_LEDUC = "kuhn_poker", "leduc_poker"

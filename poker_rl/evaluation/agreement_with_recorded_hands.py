@@ -31,13 +31,13 @@ def allow_all_amounts(game: Game) -> Game:
 
 
 def to_full_game_player(game: Game, player: Player) -> Player:
-    """Convert a player of `game` to a player of `allow_all_amounts(game)` with the same bets."""
+    """Convert a player of `game` to one of `allow_all_amounts(game)` that makes the same bets."""
     full_game = allow_all_amounts(game)
     return player if full_game is game else BetSizesPlayer(full_game, game, player)
 
 
 def compute_action_type_probs(game: Game, player: Player, records: np.ndarray) -> np.ndarray:
-    """Return the probabilities of fold, check or call, and bet or raise at tables [B], [B, 3]."""
+    """Return the probabilities of fold, check or call, and bet or raise at B tables, [B, 3]."""
     is_of_type = np.eye(game.action_types.max() + 1)[game.action_types]  # [A, types]
     blocks = np.split(records, range(MAX_TABLES_PER_QUERY, len(records), MAX_TABLES_PER_QUERY))
     probs = [compute_checked_probs(game, player, block) @ is_of_type for block in blocks]
@@ -50,9 +50,9 @@ def measure_recorded_decisions(
     """Measure how well a player's policy predicts the actions of recorded decisions.
 
     The results are the mean log-likelihood of the recorded actions under the player's policy, and
-    the share of decisions in which the recorded action is the policy's most likely one. For the
-    intervals, a hand is one sample, because decisions of one hand depend on each other. `game` must
-    permit every amount; `to_full_game_player` makes a player for it. `kind` is `Result.kind`.
+    the share of decisions in which the recorded action is the policy's most likely one. In their
+    intervals a hand is one sample, because decisions of a hand depend on each other. `game` must
+    permit every amount; `to_full_game_player` converts players to it. `kind` is `Result.kind`.
     """
     probs = compute_action_type_probs(game, player, decisions.records)
     types = game.action_types[decisions.actions]

@@ -11,7 +11,7 @@ from poker_rl.games.tables import Tables
 MAX_TABLES = 2**15  # most tables that a caller plays at once, since action masks take much memory
 
 
-def compute_successor_values(
+def estimate_action_values(
     tables: Tables,
     actions: np.ndarray,
     choose_responses: Callable[[np.ndarray, np.ndarray], np.ndarray],
@@ -27,14 +27,14 @@ def compute_successor_values(
     """
     seat = tables.records["to_act"].copy()
     tables.step(actions)
-    successor_values = np.empty(len(seat))
+    action_values = np.empty(len(seat))
     rows = np.flatnonzero(tables.records["over"] == 0)
     while len(rows):
         legal_mask = tables.legal_mask(rows)
         has_choice = legal_mask.sum(1) > 1
         is_own_decision = has_choice & (tables.records["to_act"][rows] == seat[rows])
         if is_own_decision.any():
-            successor_values[rows[is_own_decision]] = estimate_values(rows[is_own_decision])
+            action_values[rows[is_own_decision]] = estimate_values(rows[is_own_decision])
         moves = legal_mask.argmax(1)  # the only legal action of a seat without a choice
         is_response = has_choice & ~is_own_decision
         if is_response.any():
@@ -44,5 +44,5 @@ def compute_successor_values(
         rows = rows[tables.records["over"][rows] == 0]
     ended_rows = np.flatnonzero(tables.records["over"])
     payoffs = tables.payoffs(ended_rows)
-    successor_values[ended_rows] = payoffs[np.arange(len(ended_rows)), seat[ended_rows]]
-    return successor_values
+    action_values[ended_rows] = payoffs[np.arange(len(ended_rows)), seat[ended_rows]]
+    return action_values

@@ -15,7 +15,11 @@ from poker_rl.games.game_tree import get_tree
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.hand_features import HAND_COMPARISON_COUNT, HAND_FEATURE_COUNT
 from poker_rl.games.poker.poker_game import PokerGame, check_holdem_cards
-from poker_rl.games.table_loops import history_loop, observe_log_chips_loop, output_rule_loop
+from poker_rl.games.table_loops import (
+    observe_history_loop,
+    observe_log_chips_loop,
+    output_rule_loop,
+)
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.nets.net_interface import NO_HISTORY, FeatureEncoder, FeatureKind, Features
 
@@ -103,7 +107,7 @@ class HiddenCardEncoder:
 
     def __call__(self, records: np.ndarray) -> np.ndarray:
         tables = tables_from_records(self._game, records)
-        cards = tables.reveal(sorted_suits=self._sorts_suits)
+        cards = tables.observe_hidden_cards(sorted_suits=self._sorts_suits)
         if not self._comparisons:
             return cards
         comparisons = np.empty((len(records), self._comparisons), np.uint8)
@@ -203,8 +207,8 @@ def _make_history_encoder(game: Game) -> tuple[int, EncodeFunction]:
     def encode(tables: Tables, out: np.ndarray) -> None:
         steps = out[:, :history_size].reshape(len(out), HISTORY_STEPS, game.history_step_size)
         steps[:] = 0  # writes into `out`, of which `steps` is a view
-        scratch = tables.records["rank"].copy()  # the rule `history` overwrites this field
-        tables.run_loop(history_loop, None, steps, np.empty(len(out), np.int64))
+        scratch = tables.records["rank"].copy()  # the rule `observe_history` overwrites this field
+        tables.run_loop(observe_history_loop, None, steps, np.empty(len(out), np.int64))
         tables.records["rank"] = scratch
         encode_table(tables, out[:, history_size:])
 

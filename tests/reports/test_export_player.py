@@ -28,7 +28,7 @@ from poker_rl.games import get_tree
 from poker_rl.games.tables import tables_from_records
 from poker_rl.players import load_player
 from poker_rl.players.network_player import NetworkPlayer, RegretMatchingPlayer
-from poker_rl.reports.export import find_open_spiel_name, format_policy_as_csv, play_hands
+from poker_rl.reports.export_player import find_open_spiel_name, format_policy_as_csv, play_hands
 from poker_rl.reports.export_weights import save_onnx
 from poker_rl.storage.checkpoint import METADATA_KEY, save_safetensors
 

@@ -22,7 +22,7 @@ from tiny import same
 
 from poker_rl.config import ConfigError
 from poker_rl.storage import checkpoint
-from poker_rl.training import worker_processes
+from poker_rl.training import distributed_processes
 from poker_rl.training.process_pool import run_tasks
 from poker_rl.training.rank_and_device import ProcessRank, prepare_process
 from poker_rl.training.run_checkpoints import remove_old_worker_files
@@ -84,7 +84,7 @@ def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(monkeypatch, ca
     assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
     capsys.readouterr()
     monkeypatch.setattr(
-        worker_processes, "GRACE_S", 1e6
+        distributed_processes, "GRACE_S", 1e6
     )  # the first process is to notice for itself
     with signal_at_checkpoint(2, signal.SIGKILL):
         assert run_command("train", f"resume={folder}") == 1
@@ -230,7 +230,7 @@ def test_they_end_with_the_process_that_shares_out(number, tmp_path):
         "from pathlib import Path\n"
         "from poker_rl.training.signals import let_ctrl_c_kill_process\n"
         "from poker_rl.training.process_pool import run_tasks\n"
-        "from test_worker_processes import LONG, begin\n"
+        "from test_distributed_processes import LONG, begin\n"
         "if __name__ == '__main__':\n"
         "    with let_ctrl_c_kill_process():\n"
         "        list(run_tasks(partial(begin, Path('done')), [LONG] * 2, 2))\n"

@@ -11,8 +11,8 @@ from poker_rl.config import ConfigError
 from poker_rl.games.hand_evaluator import CATEGORY_SHIFT, evaluate_hand
 from poker_rl.games.poker.suit_isomorphism import sort_suits
 from poker_rl.games.tables import tables_from_records
-from poker_rl.nets import input_encoders
-from poker_rl.nets.input_encoders import HISTORY_STEPS, HiddenCardEncoder, ObservationEncoder
+from poker_rl.nets import observation_encoders
+from poker_rl.nets.observation_encoders import HISTORY_STEPS, HiddenCardEncoder, ObservationEncoder
 
 
 def test_a_hand_of_three_as_the_small_blind_sees_it():
@@ -165,11 +165,11 @@ def compare(cards, other_cards):
 
 @pytest.mark.parametrize("name", ["limit_holdem_3p", "nolimit_holdem_6p"])
 def test_of_a_long_history_the_newest_steps_are_kept(monkeypatch, name):
-    monkeypatch.setattr(input_encoders, "HISTORY_STEPS", 3)
+    monkeypatch.setattr(observation_encoders, "HISTORY_STEPS", 3)
     game = game_of(name)
     records = sample_decisions(game, 300)
     rows = ObservationEncoder(game, "history")(records)
-    histories, lengths = tables_from_records(game, records.copy()).history()
+    histories, lengths = tables_from_records(game, records.copy()).observe_history()
     assert set(lengths) >= {2, 3, 4, 5}
     for row, history, length in zip(rows, histories, lengths, strict=True):
         newest = np.zeros((3, game.history_step_size), np.float32)

@@ -1,4 +1,4 @@
-"""Processes of a distributed run, which torchrun starts, or without torchrun rank 0."""
+"""Processes of a distributed run, started by torchrun or, without torchrun, by rank 0."""
 
 from __future__ import annotations
 
@@ -137,7 +137,7 @@ def exit_if_worker_was_killed(has_ended: threading.Event, child: Future[RunOutco
 
 
 def _prepare_worker(shm_all_reduce: ShmAllReduce) -> None:
-    """Keep the `ShmAllReduce` for this process, and ignore Ctrl-C, which only rank 0 handles."""
+    """Store the `ShmAllReduce` of this process, and ignore Ctrl-C, which only rank 0 handles."""
     global _shm_all_reduce
     _shm_all_reduce = shm_all_reduce
     prepare_pool_process(signal.SIG_IGN)
