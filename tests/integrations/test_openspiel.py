@@ -42,8 +42,7 @@ def their_nash_conv(game, tree, policy):
 
     walk(game.new_initial_state())
     assert len(rows) == tree.infoset_count
-    value = pyspiel.nash_conv(game, rows)
-    return value
+    return pyspiel.nash_conv(game, rows)
 
 
 @pytest.mark.parametrize(

@@ -71,8 +71,7 @@ def test_equilibrium(alpha):
     policy = KuhnEquilibriumBot(game=KUHN, alpha=alpha).action_probs(tree.infoset_records)
     assert nash_conv(tree, policy) == pytest.approx(0, abs=1e-12)
     assert compute_seat_values(tree, policy) == pytest.approx([-1 / 18, 1 / 18], abs=1e-12)
-    jack_first = tree.infoset_names.index("0 J")
-    assert policy[jack_first, 2] == pytest.approx(alpha)
+    assert policy[tree.infoset_names.index("0 J"), 2] == pytest.approx(alpha)
 
 
 @pytest.mark.parametrize("game", [LEDUC, replace(KUHN, ante=2)], ids=lambda game: game.name)

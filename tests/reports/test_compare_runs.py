@@ -116,8 +116,7 @@ def test_what_sets_groups_apart(capsys):
     assert labels[:2] == ["budget=100 lr=Linear", "budget=200 lr=Linear"]
     assert labels[2] == "budget=100 lr=LogLinear"
     assert read_run(Path("r/e")).experiment_or_algo == "mine"
-    out = said(capsys, "r/d", "r/b")
-    assert "budget=100 lr=Log" in out
+    assert "budget=100 lr=Log" in said(capsys, "r/d", "r/b")
 
 
 def test_what_is_not_finished_is_left_out_of_the_means(capsys):
@@ -178,8 +177,7 @@ def test_files_have_what_the_screen_has(capsys):
     said(capsys, "r", "out=new/a.png")
     assert Path("new/a.png").read_bytes().startswith(b"\x89PNG")
     said(capsys, "r", "out=new/a.md")
-    text = Path("new/a.md").read_text()
-    assert "| x\\|y | 1 | average | 0.5 (1 seed) | 100 | 10 |" in text
+    assert "| x\\|y | 1 | average | 0.5 (1 seed) | 100 | 10 |" in Path("new/a.md").read_text()
 
 
 def test_a_figure_for_a_paper(capsys):
@@ -189,8 +187,7 @@ def test_a_figure_for_a_paper(capsys):
         write_run_folder(f"r/b{seed}", rows, seed=seed, warm_start="all/kuhn/ppo/mine@100")
         write_run_folder(f"s/a{seed}", rows, seed=seed, names={"game": "leduc"})
     files = ["out=a.pdf", "curves=a.csv", "caption=a.tex"]
-    out = said(capsys, "r", "labels=[ours,theirs]", *files)
-    assert cells(out, "theirs")[1] == "2"
+    assert cells(said(capsys, "r", "labels=[ours,theirs]", *files), "theirs")[1] == "2"
     assert Path("a.pdf").read_bytes().startswith(b"%PDF")
     assert r"exact; mean over 2 seeds; shaded: 95 \% interval" in Path("a.tex").read_text()
     rows = list(csv.DictReader(Path("a.csv").read_text().splitlines()))
