@@ -51,7 +51,8 @@ def test_mean_rewards_are_those_of_a_match(name, seat):
     else:
         # A fold loses the ante; a showdown of random cards wins nothing in the mean. Seat 0 checks
         # or bets, and folds to a bet with probability 1/2 after a check; seat 1 folds in 1/2.
-        assert abs(won.mean() - (-1 / 4 if seat == 0 else -1 / 2)) < half_width
+        expected = -1 / 4 if seat == 0 else -1 / 2
+    assert abs(won.mean() - expected) < half_width
 
 
 def test_one_environment_is_a_vector_of_one():
