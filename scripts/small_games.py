@@ -340,7 +340,8 @@ def format_solver_section(games: dict[str, list[SavedRow]]) -> Iterator[str]:
     yield "## Solvers"
     text = (
         "Each value is the exploitability (for three players NashConv) in antes a hand, with the"
-        " seconds in parentheses. The commands are `poker-rl train game=… algo=…` with the games"
+        " seconds of training in parentheses. The commands are `poker-rl train game=… algo=…` with"
+        " the games"
         f" {', '.join(f'`{game}`' for game in games)};"
         " [rows.csv](benchmark/rows.csv) has all commands."
     )
@@ -386,8 +387,8 @@ def format_published_section() -> Iterator[str]:
         " the games,\nin antes a hand. The results of poker-rl above cannot be compared directly:"
         " `ac_leduc` [uses a model\nof the game](results/small_games.md#learners-with-networks),"
         " which NashPG and ARMAC do not, and\n`deep_cfr_leduc` treats hands that differ only in"
-        " suits as equal and stores the mean of all samples\nof an observation, almost as a table"
-        " would."
+        " suits as equal and stores, for each\nobservation, the mean of all its regret samples,"
+        " almost as a table would."
     )
     heads = ["game", "method", "runs", "published", "source"]
     yield format_table([heads, *([*line, SOURCES[line[1]]] for line in PUBLISHED)])

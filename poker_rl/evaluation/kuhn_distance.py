@@ -62,7 +62,7 @@ class KuhnDistanceEvaluator(PlayerEvaluator):
         super().__post_init__(game, load, seed)
 
     def evaluate_exactly(self, name: str, tree: GameTree, policy: np.ndarray) -> list[Result]:
-        """Return the exact results of a policy [I, A], and its squared distances."""
+        """Return exact results of a policy [I, A], with squared distances from an equilibrium."""
         distances = compute_squared_distances(extract_bet_probs(tree, policy))
         if self.other_seats_player is not None:
             del distances["second"]

@@ -195,8 +195,8 @@ def start_network_query(
     """Start to compute the policy with each of R hands at each of D public states of one street.
 
     Args:
-        player: a player with separable features, whose `instance_count` is 1.
-        state_tables: one table in each state, [D]; the seat to act always has the first hand.
+        player: a player for which `has_separable_features` is true, with one instance.
+        state_tables: one table in each state, [D]; in all, the seat to act has the first hand.
         hand_tables: one table for each hand of the seat to act, [R], all in the first state.
 
     Returns:

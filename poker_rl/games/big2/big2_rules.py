@@ -44,8 +44,8 @@ COMBINATION_BITS = np.array(  # [number of cards, category of the combination]
     np.uint8,
 )
 COMBINATION_TYPE_COUNT = 8
-# Types of combinations with a feature in an observation: whether another seat has played one. Two
-# pair and four of a kind share a feature; single cards have none.
+# An observation has a feature for each entry: whether another seat has played this type of
+# combination. Two pair and four of a kind share a feature; single cards have none.
 OBSERVED_BITS = np.array([2, 4, 8 | 16, 32, 64, 128], np.uint8)
 
 # Sizes and offsets of the blocks of an observation

@@ -51,7 +51,7 @@ def payoffs(game, table, out):
 
 @jit
 def rank_hands(game, table):
-    """Write each seat's hand strength into `table.rank`: -1 after a fold, 0 without a showdown."""
+    """Write hand strengths into `table.rank`: -1 if folded, 0 if all others folded."""
     board_start = game.seats * game.hole
     board_count = game.dealt - board_start
     if table.live > 1:

@@ -138,10 +138,11 @@ def compute_showdown_values(hands, hand_order, strengths, reach, rows, out):
 
 @vectorized_jit(reorder_sums=False)
 def add_reach_of_preceding_hands(hands, hand_order, strengths, sign, block, values):
-    """Add to `values` [R, T], for each hand in `hand_order`, the total reach of the weaker hands.
+    """Add to each hand's `values` [R, T] the total reach of all weaker hands, if `sign` is 1.
 
-    If `sign` is -1 instead of 1, subtract that of the stronger hands. Hands that share a card with
-    this hand do not count. `block` [R, T] is the reach of the hands in T ranges.
+    If `sign` is -1, subtract the total reach of all stronger hands. Hands that share a card with
+    the hand do not count. `block` [R, T] is the reach of the hands in T ranges. Its rows and those
+    of `values` are in `hand_order`, from the weakest hand to the strongest.
     """
     hole_card_count, (count, range_count) = hands.shape[1], block.shape
     total, reach_of_card = np.zeros(range_count), np.zeros((MAX_DECK_SIZE, range_count))

@@ -210,7 +210,7 @@ class EndgameSolverBot(Bot):
 
         `past_tables` [M + 1] has the table before each of the M actions on the earlier streets, and
         then the table at the start of the last street. `actions` has these M actions, and then
-        those of the last street that the solution has to include.
+        those taken so far on the last street, which the solved game has to include.
         """
         past_actions, included_actions = np.split(actions, [len(past_tables) - 1])
         hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))  # R hands
