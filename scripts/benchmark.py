@@ -174,7 +174,7 @@ class RandomPlay:
         self.actions = np.zeros(batch, np.int64)
         self.outputs = (
             np.zeros(batch, np.int64),
-            np.zeros((batch, game.observation_size), game.observation_dtype),
+            np.zeros((batch, game.observation_size), game.feature_dtype),
             self.masks,
             np.zeros((batch, game.seats), np.int64),
             np.zeros(batch, np.uint8),

@@ -65,7 +65,8 @@ from poker_rl.learning.learner_services import LearnerContext, LearnerServices, 
 from poker_rl.learning.off_policy_actor_critic import HandReplayBuffer, OffPolicyActorCritic
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.learning.rollout import HAND_ENDED, DecisionsToMake, RolloutBatch
-from poker_rl.nets.replicas import WeightEMA, expand_replicas, view_replicas
+from poker_rl.nets.replicas import expand_replicas, view_replicas
+from poker_rl.nets.weight_ema import WeightEMA
 from poker_rl.players.network_player import NetworkSharing
 from poker_rl.players.player import Player, mix_with_uniform
 

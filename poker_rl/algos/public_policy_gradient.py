@@ -7,7 +7,7 @@ of a critic, and a decaying penalty on the KL divergence from uniform play (magn
 arXiv:2206.05825). Each iteration:
 
     sample boards, and evaluate the current policy pi on the public tree over these boards
-    advantage(a) = v(a) - sum_b pi(b) v(b), exact on these boards (see `sampled_public_tree.py`)
+    advantage(a) = v(a) - sum_b pi(b) v(b), exact on these boards (see `sampled_board_values.py`)
     sample decisions in proportion to the probability that they have when both seats explore
     actor   : maximize  sum_a pi(a) advantage(a) - kl_uniform_coef KL(pi, uniform)
     average : a second network, fitted to the policies of all iterations
@@ -22,7 +22,7 @@ import numpy as np
 import torch
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
-from poker_rl.algos.sampled_public_tree import (
+from poker_rl.algos.sampled_board_values import (
     BoardDecisions,
     SampledPublicTree,
     sample_in_proportion,

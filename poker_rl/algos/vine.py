@@ -54,8 +54,8 @@ from poker_rl.learning.learner_services import LearnerContext, LearnerServices, 
 from poker_rl.learning.rollout import NEXT_PENDING, DecisionsToMake
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
 from poker_rl.nets.dense import NetworkPair
-from poker_rl.nets.replicas import WeightEMA
 from poker_rl.nets.sparse_layers import LegalActions, list_legal_actions
+from poker_rl.nets.weight_ema import WeightEMA
 from poker_rl.players.action_values_by_rollout import MAX_TABLES, estimate_action_values
 from poker_rl.players.player import Player, sample_from_logits, sample_from_probs
 

@@ -45,7 +45,7 @@ from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_s
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.rollout import DecisionsToMake, RolloutBatch, concatenate_batches
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
-from poker_rl.nets.replicas import WeightEMA
+from poker_rl.nets.weight_ema import WeightEMA
 from poker_rl.players.player import Player
 
 MAX_ROUNDS = 1000  # limit on the rounds of a batch, each of `hands_per_iteration` hands

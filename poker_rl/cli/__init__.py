@@ -52,7 +52,7 @@ COMMANDS: dict[str, Callable[[list[str]], int] | str] = {
     "tournament": "poker_rl.reports.play_tournament.play_tournament",
     "play": "poker_rl.play.play_launcher.start_play",
     "advise": "poker_rl.play.advise_position.print_advice",
-    "review": "poker_rl.play.review_hands.review_hands",
+    "review": "poker_rl.play.review_recorded_hands.review_hands",
     "compare": "poker_rl.reports.compare_runs.compare_runs",
     "sweep": partial(
         run_folder_command, "sweep", "poker_rl.sweeps.job_outcomes.print_and_save_progress"

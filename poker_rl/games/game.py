@@ -128,7 +128,7 @@ class Game(ABC):
         """Number of features of an observation, W."""
 
     @property
-    def observation_dtype(self) -> np.dtype[Any]:
+    def feature_dtype(self) -> np.dtype[Any]:
         """The dtype of an observation: uint8 if all features are 0 or 1, else float32."""
         return np.dtype(np.float32)
 

@@ -117,8 +117,8 @@ class Tables:
         return out
 
     def observe(self, rows: np.ndarray | None = None) -> np.ndarray:
-        """Return the observation of each seat to act, [B, W] of `game.observation_dtype`."""
-        size, dtype = self.game.observation_size, self.game.observation_dtype
+        """Return the observation of each seat to act, [B, W] of `game.feature_dtype`."""
+        size, dtype = self.game.observation_size, self.game.feature_dtype
         return self._apply_rule(acting_seat_rule_loop, "observe", rows, size, dtype)
 
     def write_observations(self, out: np.ndarray, *, sorted_suits: bool = False) -> None:

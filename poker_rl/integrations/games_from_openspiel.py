@@ -74,7 +74,7 @@ class GameFromOpenSpiel(Game):
         return int(self.definitions["observation"].shape[2])
 
     @property
-    def observation_dtype(self) -> np.dtype[Any]:
+    def feature_dtype(self) -> np.dtype[Any]:
         return self.definitions["observation"].dtype
 
     def list_deals(self) -> np.ndarray:

@@ -28,7 +28,7 @@ OpponentSpecs = str | Player | list[str | Player] | tuple[str | Player, ...]
 
 def build_observation_space(game: Game) -> spaces.Box:
     """Return the space of a game's observations: from 0 to 1 if all are binary, else unbounded."""
-    shape, dtype = (game.observation_size,), game.observation_dtype
+    shape, dtype = (game.observation_size,), game.feature_dtype
     if dtype == np.uint8:
         return spaces.Box(0, 1, shape, np.uint8)
     return spaces.Box(-np.inf, np.inf, shape, np.float32)

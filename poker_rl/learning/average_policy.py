@@ -24,7 +24,7 @@ from poker_rl.learning.buffers.replay_buffer import Column, ReplayBuffer
 from poker_rl.learning.gradient_steps import CapturedUpdates, OptimizerName, ReplayOptimizer
 from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.nets.action_probs import masked_log_softmax
-from poker_rl.nets.replicas import WeightEMA
+from poker_rl.nets.weight_ema import WeightEMA
 from poker_rl.players.network_player import Critic
 from poker_rl.players.player import Player
 

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 from torch import distributed as dist
 
-from poker_rl.learning.time_in_networks import time_communication
+from poker_rl.learning.learner_timer import time_communication
 
 PROCESS_LOST_MESSAGE = "another process of this run has ended"
 CHUNK_BYTES = 8 << 20  # size of a shared memory block; larger tensors are split into chunks

@@ -14,7 +14,7 @@ from poker_rl.config.schedules import Schedule
 from poker_rl.learning import collectives
 from poker_rl.learning.buffers.replay_buffer import ReplayBuffer
 from poker_rl.learning.cuda_graphs import CapturedStep, ParallelBranch
-from poker_rl.learning.time_in_networks import LearnerTimer
+from poker_rl.learning.learner_timer import LearnerTimer
 from poker_rl.nets.replicas import clip_gradients, count_replicas
 
 OptimizerName = Literal["adam", "sgd"]

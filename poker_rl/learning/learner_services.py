@@ -13,9 +13,9 @@ from poker_rl.config.input_checks import ConfigError, PositiveInt, memory_errors
 from poker_rl.games.game import Game
 from poker_rl.learning.buffers.replay_buffer import Column
 from poker_rl.learning.deduplicated_inputs import DeduplicatedInputs
+from poker_rl.learning.learner_timer import LearnerTimer
 from poker_rl.learning.opponents import OpponentSettings
 from poker_rl.learning.rollout import DecisionsToMake, Rollout, Seating
-from poker_rl.learning.time_in_networks import LearnerTimer
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.nets.net_interface import NetConfig, NetDimensions, get_value_net_config
 from poker_rl.nets.observation_encoders import HiddenCardEncoder, ObservationEncoder
@@ -24,7 +24,7 @@ from poker_rl.players.network_player import (
     Critic,
     NetworkPlayer,
     NetworkSharing,
-    count_networks,
+    count_networks_per_instance,
     get_network_index,
 )
 from poker_rl.players.player import Player, sample_from_logits, sample_from_probs
@@ -112,12 +112,12 @@ class LearnerServices:
             )
         self.hidden_card_size = self._encode_hidden_cards.size if self._encode_hidden_cards else 0
         # float16 is precise enough: it resolves chips to 1/2,048 of a stack.
-        observation_dtype = torch.bool if self.encoder.is_binary else torch.float16
-        self.observation_column = Column(observation_dtype, self.encoder.size)
+        feature_dtype = torch.bool if self.encoder.is_binary else torch.float16
+        self.observation_column = Column(feature_dtype, self.encoder.size)
         self.input_size = self.encoder.size
         self.input_dtype = torch.uint8 if self.encoder.is_binary else torch.float32
         self.has_equal_blocks = self._network_sharing == "shared"
-        self.replicas = self.instances * count_networks(game, self._network_sharing)
+        self.replicas = self.instances * count_networks_per_instance(game, self._network_sharing)
         self._tables_per_instance = tables_per_instance
         self.rollout = Rollout(
             game,

@@ -10,7 +10,7 @@ from poker_rl.nets.amount_net import AmountNetConfig
 from poker_rl.nets.dense import MLPConfig
 from poker_rl.nets.history_net import HistoryNetConfig
 from poker_rl.nets.net_interface import FeatureEncoder, NetConfig, NetDimensions
-from poker_rl.nets.replicas import WeightEMA
+from poker_rl.nets.weight_ema import WeightEMA
 
 __all__ = [
     "AmountNetConfig",

@@ -68,7 +68,7 @@ class ObservationEncoder:
         if isinstance(features, str):
             self.size, self.encode_into = ENCODER_FACTORIES[features](game)
             shows_observation = features in ("observation", "sorted_suits", "every_card")
-            is_uint8 = shows_observation and game.observation_dtype == np.uint8
+            is_uint8 = shows_observation and game.feature_dtype == np.uint8
             self.is_binary = features == "infoset" or is_uint8
         else:
             self.size, self.is_binary, self.encode_into = _make_plugin_encoder(game, features)
@@ -133,7 +133,7 @@ def _make_plugin_encoder(game: Game, features: FeatureEncoder) -> tuple[int, boo
 
 
 def _make_log_chips_encoder(game: Game) -> tuple[int, EncodeFunction]:
-    if game.observation_dtype == np.uint8:
+    if game.feature_dtype == np.uint8:
         raise ConfigError(f"net.features: log_chips needs a game with stacks, not {game.name}")
 
     largest_stack = round(1 / float(game.definitions["chip"].min()))
@@ -149,7 +149,7 @@ def _make_log_chips_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
 def _make_hand_strength_encoder(game: Game) -> tuple[int, EncodeFunction]:
     check_holdem_cards(game, "net.features: hand_strength")
-    has_chips = game.observation_dtype != np.uint8
+    has_chips = game.feature_dtype != np.uint8
     size, encode_observation = ENCODER_FACTORIES["log_chips" if has_chips else "sorted_suits"](game)
 
     def encode(tables: Tables, out: np.ndarray) -> None:
@@ -185,12 +185,12 @@ def _make_infoset_encoder(game: Game) -> tuple[int, EncodeFunction]:
 def _make_table_encoder(game: Game) -> tuple[int, EncodeFunction]:
     # An observation ends with the cards and, in games with stacks, the chips.
     cards_offset = int(game.definitions[0]["hole_offset"])
-    shows_chips = game.observation_dtype != np.uint8
+    shows_chips = game.feature_dtype != np.uint8
     seat_slots = int(game.definitions[0]["seat_slots"])
     cards_size = game.observation_size - cards_offset
 
     def encode(tables: Tables, out: np.ndarray) -> None:
-        observation = np.empty((len(out), game.observation_size), game.observation_dtype)
+        observation = np.empty((len(out), game.observation_size), game.feature_dtype)
         tables.write_observations(observation, sorted_suits=True)
         out[:, :cards_size] = observation[:, cards_offset:]
         if not shows_chips:

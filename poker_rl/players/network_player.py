@@ -35,7 +35,7 @@ from poker_rl.storage.checkpoint import copy_to_cpu
 NetworkSharing = Literal["shared", "per_seat", "per_agent", "per_betting_node"]
 
 
-def count_networks(game: Game, network_sharing: NetworkSharing) -> int:
+def count_networks_per_instance(game: Game, network_sharing: NetworkSharing) -> int:
     """Return the number of networks of an instance: 1, or one per seat, agent or betting node."""
     if network_sharing == "per_betting_node":
         return get_tree(game).betting_node_count
@@ -110,7 +110,7 @@ class NetworkPlayer:
 
     def select_instance(self, k: int) -> NetworkPlayer:
         """Return instance `k` as a player of its own, with copies of its networks."""
-        network_count = count_networks(self.game, self.network_sharing)
+        network_count = count_networks_per_instance(self.game, self.network_sharing)
         replica_slice, critic = slice(k * network_count, (k + 1) * network_count), self.critic
         if critic is not None and critic.module is not None:
             critic = replace(critic, module=clone_replicas(critic.module, replica_slice))
@@ -159,7 +159,7 @@ class NetworkPlayer:
         device, replica = next(module.parameters()).device, None
         observations = torch.from_numpy(self.encoder(records)).to(device)
         if self.network_sharing != "shared":
-            network_count = count_networks(self.game, self.network_sharing)
+            network_count = count_networks_per_instance(self.game, self.network_sharing)
             instances, block_size = self.instance_count, len(records) // self.instance_count
             first_replica = np.repeat(np.arange(instances) * network_count, block_size)
             network_index = get_network_index(self.game, self.network_sharing, records)
@@ -194,7 +194,7 @@ class NetworkPlayer:
     @classmethod
     def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
         net_config: NetConfig = net_config_from_dict(state["net"])
-        replicas = state["instances"] * count_networks(game, state["network_sharing"])
+        replicas = state["instances"] * count_networks_per_instance(game, state["network_sharing"])
         encoder = ObservationEncoder(game, net_config.features)
 
         def load_network(config: NetConfig, outputs: int, weights: dict[str, Any]) -> nn.Module:

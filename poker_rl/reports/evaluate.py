@@ -78,7 +78,7 @@ def evaluate(
         if config.seats:
             measure_mixed_table(evaluation)
         else:
-            measure_players(evaluation, load_measured_players(evaluation, device))
+            measure_and_report_players(evaluation, load_measured_players(evaluation, device))
 
 
 def check_settings(config: EvaluateConfig) -> None:
@@ -163,7 +163,7 @@ def measure_mixed_table(evaluation: Evaluation) -> None:
     evaluation.print_and_save_results()
 
 
-def measure_players(evaluation: Evaluation, players: Mapping[str, Player]) -> None:
+def measure_and_report_players(evaluation: Evaluation, players: Mapping[str, Player]) -> None:
     """Check the settings, measure the players, and print and save the report."""
     game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
     snapshot = evaluation.snapshot

@@ -37,7 +37,7 @@ _shm_all_reduce: ShmAllReduce | None = None  # set only in the processes that ra
 
 
 @contextmanager
-def connect_workers(
+def start_workers(
     worker: ProcessRank, device: torch.device, run: Callable[[], RunOutcome]
 ) -> Iterator[None]:
     """Connect the processes of a run for the duration of this context.

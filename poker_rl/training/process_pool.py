@@ -16,7 +16,7 @@ KILLED_MESSAGE = "a worker process was ended, as by lack of memory"
 
 TaskRunner = Callable[[int], None]  # function that runs the task with this number
 
-_run_task: TaskRunner | None = None  # set only in the processes that `run_tasks` starts
+_run_task: TaskRunner | None = None  # set only in the processes of the pool
 
 
 @contextmanager
@@ -40,7 +40,7 @@ def open_pool(
             process.join()
 
 
-def run_tasks(
+def iterate_finished_tasks(
     create_task_runner: Callable[[], TaskRunner], tasks: Sequence[int], workers: int
 ) -> Iterator[int]:
     """Run tasks in a pool of processes, and yield the number of each finished task.

@@ -36,7 +36,7 @@ from poker_rl.storage import run_files
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.disk import copy_into_folder, exclusive_lock, remove_partial_files
 from poker_rl.storage.terminal_messages import announce_compilation, format_os_error, print_line
-from poker_rl.training.distributed_processes import connect_workers
+from poker_rl.training.distributed_processes import start_workers
 from poker_rl.training.loggers import Logger
 from poker_rl.training.rank_and_device import (
     choose_faster_device,
@@ -116,7 +116,7 @@ def build_and_train(
             config["warm_start"] = warm_start_from_run(root.warm_start, config, algorithm, game)
     # Rank 0 starts the processes of the other ranks, which repeat all steps of this function.
     train_as_rank = partial(run_training_job, composed, option_dirs)
-    with connect_workers(worker, device, train_as_rank) if worker.count > 1 else nullcontext():
+    with start_workers(worker, device, train_as_rank) if worker.count > 1 else nullcontext():
         train_in_folder(
             config,
             algorithm,

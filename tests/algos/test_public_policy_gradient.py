@@ -12,7 +12,7 @@ from resuming import check_resumes_to_the_bit
 from toy_games import kuhn, label, leduc
 from tree_values import compute_counterfactual_values
 
-from poker_rl.algos.sampled_public_tree import SampledPublicTree, sample_in_proportion
+from poker_rl.algos.sampled_board_values import SampledPublicTree, sample_in_proportion
 from poker_rl.config import ConfigError
 from poker_rl.config.schedules import Constant
 from poker_rl.games import get_tree

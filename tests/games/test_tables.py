@@ -97,7 +97,7 @@ class Stream:
     def __init__(self, name, count, seed):
         self.tables = deal_tables(game(name), count, seed)
         shape = self.tables.game
-        self.observations = np.zeros((count, shape.observation_size), shape.observation_dtype)
+        self.observations = np.zeros((count, shape.observation_size), shape.feature_dtype)
         self.masks = self.tables.legal_mask()
         self.won = np.zeros((count, shape.seats), np.int64)
         self.over = np.zeros(count, np.uint8)

@@ -13,7 +13,7 @@ from poker_rl.games import get_tree, load_game
 from poker_rl.nets import MLPConfig, NetDimensions
 from poker_rl.nets.observation_encoders import ObservationEncoder
 from poker_rl.players import load_player
-from poker_rl.players.network_player import NetworkPlayer, count_networks
+from poker_rl.players.network_player import NetworkPlayer, count_networks_per_instance
 
 KUHN, LEDUC, HOLDEM = map(load_game, ("kuhn", "leduc", "limit_holdem"))
 KUHN_3P = replace(KUHN, name="kuhn_3p", seats=3, ranks="TJQK")
@@ -73,7 +73,7 @@ def build_network_player(
     dimensions = NetDimensions(
         inputs=encoder.size,
         outputs=game.action_count,
-        replicas=instances * count_networks(game, sharing),
+        replicas=instances * count_networks_per_instance(game, sharing),
         output_init_scale=scale,
         history_shape=encoder.history_shape,
     )

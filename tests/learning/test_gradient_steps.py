@@ -20,7 +20,7 @@ from poker_rl.learning.gradient_steps import (
     ReplayOptimizer,
     take_gradient_step,
 )
-from poker_rl.learning.time_in_networks import LearnerTimer
+from poker_rl.learning.learner_timer import LearnerTimer
 from poker_rl.nets.dense import build_mlp
 
 CPU = torch.device("cpu")

@@ -24,7 +24,7 @@ from poker_rl.players import Player, TabularPlayer, compute_checked_probs, sampl
 from poker_rl.players.bots import pretrained_bot
 from poker_rl.players.bots.kuhn_equilibrium_bot import KuhnEquilibriumBot
 from poker_rl.players.bots.pretrained_bot import CHECKSUM_FILE, PRETRAINED_FOLDER
-from poker_rl.players.network_player import count_networks, get_network_index
+from poker_rl.players.network_player import count_networks_per_instance, get_network_index
 from poker_rl.players.player import GreedyWrapper
 from poker_rl.players.player_loader import load_player, load_snapshot_players
 from poker_rl.storage import checkpoint
@@ -112,7 +112,7 @@ def test_network_of_each_decision():
     assert len(set(zip(nodes, moves, tree.legal_mask[:, 0], strict=True))) == 4
     assert np.bincount(nodes).tolist() == [3, 3, 3, 3]
     kinds = ("shared", "per_seat", "per_agent", "per_betting_node")
-    assert [count_networks(KUHN_3P, sharing) for sharing in kinds] == [1, 3, 3, 12]
+    assert [count_networks_per_instance(KUHN_3P, sharing) for sharing in kinds] == [1, 3, 3, 12]
 
 
 @pytest.mark.parametrize("sharing", ["per_seat", "per_agent", "per_betting_node"])

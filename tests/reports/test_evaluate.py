@@ -17,7 +17,7 @@ from poker_rl.evaluation.matches.duplicate_match import compute_exact_match_valu
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.games import get_tree
 from poker_rl.players import TabularPlayer
-from poker_rl.reports.evaluate import load_measured_players, measure_players
+from poker_rl.reports.evaluate import load_measured_players, measure_and_report_players
 from poker_rl.reports.evaluation_reports import EvaluateConfig, Evaluation, format_report_tables
 from poker_rl.storage.checkpoint import save_snapshot
 
@@ -36,7 +36,7 @@ def evaluate(run, game=KUHN, **settings):
     settings = read_plain_yaml(SHIPPED_OPTION_DIR / "evaluate.yaml") | {"run": str(run)} | settings
     config = EvaluateConfig(**settings)
     parts = Evaluation(config, game, evaluation(game, deals=config.deals or 1000), loader(game))
-    measure_players(parts, load_measured_players(parts, CPU))
+    measure_and_report_players(parts, load_measured_players(parts, CPU))
     return parts
 
 

@@ -23,7 +23,7 @@ from tiny import same
 from poker_rl.config import ConfigError
 from poker_rl.storage import checkpoint
 from poker_rl.training import distributed_processes
-from poker_rl.training.process_pool import run_tasks
+from poker_rl.training.process_pool import iterate_finished_tasks
 from poker_rl.training.rank_and_device import ProcessRank, prepare_process
 from poker_rl.training.run_checkpoints import remove_old_worker_files
 
@@ -200,7 +200,7 @@ def work(folder, task):
 
 
 def test_every_task_is_done_once(tmp_path):
-    assert sorted(run_tasks(partial(begin, tmp_path), range(7), 2)) == list(range(7))
+    assert sorted(iterate_finished_tasks(partial(begin, tmp_path), range(7), 2)) == list(range(7))
     done = [path.name.split("_") for path in tmp_path.iterdir()]
     assert sorted(int(task) for task, _ in done) == list(range(7))
     assert 1 <= len({process for _, process in done}) <= 2
@@ -217,7 +217,7 @@ def test_every_task_is_done_once(tmp_path):
 )
 def test_what_ends_a_task_ends_all(task, error, says, tmp_path):
     with pytest.raises(error, match=says):
-        list(run_tasks(partial(begin, tmp_path), [0, task], 1))
+        list(iterate_finished_tasks(partial(begin, tmp_path), [0, task], 1))
     assert [path.name.split("_")[0] for path in tmp_path.iterdir()] == ["0"]  # is kept
 
 
@@ -229,11 +229,11 @@ def test_they_end_with_the_process_that_shares_out(number, tmp_path):
         "from functools import partial\n"
         "from pathlib import Path\n"
         "from poker_rl.training.signals import let_ctrl_c_kill_process\n"
-        "from poker_rl.training.process_pool import run_tasks\n"
+        "from poker_rl.training.process_pool import iterate_finished_tasks\n"
         "from test_distributed_processes import LONG, begin\n"
         "if __name__ == '__main__':\n"
         "    with let_ctrl_c_kill_process():\n"
-        "        list(run_tasks(partial(begin, Path('done')), [LONG] * 2, 2))\n"
+        "        list(iterate_finished_tasks(partial(begin, Path('done')), [LONG] * 2, 2))\n"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     with default_signals():

@@ -24,7 +24,7 @@ class Goofspiel(Game):
     rules = goofspiel_rules
     table_dtype = goofspiel_rules.TABLE_DTYPE
     hand_noun = "game"
-    observation_dtype = np.dtype(np.uint8)
+    feature_dtype = np.dtype(np.uint8)
     infoset_key_size = 1 + 3 * goofspiel_rules.MAX_CARDS
 
     @property

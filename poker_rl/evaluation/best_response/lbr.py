@@ -12,7 +12,7 @@ are too many, as before a flop, over a sample of them.
 
 As in AIVAT (Burch et al., arXiv:1612.06915), luck is removed from the winnings, which narrows their
 interval and keeps their mean. Winnings are the sum of the changes of a hand's value at decisions;
-the module `responder_states` defines this value. At a decision of the player, the change is the
+the module `lbr_states` defines this value. At a decision of the player, the change is the
 mean over its actions. New board cards change the value by 0 on average, so they add nothing.
 """
 
@@ -24,7 +24,7 @@ from math import comb
 
 import numpy as np
 
-from poker_rl.evaluation.best_response.responder_states import (
+from poker_rl.evaluation.best_response.lbr_states import (
     OwnDecision,
     PlayerDecision,
     PublicState,

@@ -41,7 +41,7 @@ class Big2(DisplayedGame):
     rules = big2_rules
     action_count = ACTION_COUNT
     observation_size = big2_rules.OBSERVATION_SIZE
-    observation_dtype = np.dtype(np.uint8)
+    feature_dtype = np.dtype(np.uint8)
     hidden_card_size = (big2_rules.SEATS - 1) * DECK_SIZE
     infoset_key_size = big2_rules.INFOSET_KEY_SIZE
     table_dtype = big2_rules.TABLE_DTYPE

@@ -245,7 +245,7 @@ class PokerGame(Game):
         return int(definition["chip_offset"]) + chips
 
     @property
-    def observation_dtype(self) -> np.dtype[Any]:
+    def feature_dtype(self) -> np.dtype[Any]:
         return np.dtype(np.uint8 if self.starting_stacks is None else np.float32)
 
     @property

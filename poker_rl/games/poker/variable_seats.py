@@ -89,7 +89,7 @@ class VariableSeatsPoker(DisplayedPoker):
     action_count = delegate_to_largest("action_count")
     action_types = delegate_to_largest("action_types")
     observation_size = delegate_to_largest("observation_size")
-    observation_dtype = delegate_to_largest("observation_dtype")
+    feature_dtype = delegate_to_largest("feature_dtype")
     history_step_size = delegate_to_largest("history_step_size")
     hidden_card_size = delegate_to_largest("hidden_card_size")
     infoset_key_size = delegate_to_largest("infoset_key_size")

@@ -32,7 +32,7 @@ STRONG_HAND_MIN_BET_PROB = 0.5  # `reference_bot` bets a strong hand with at lea
 
 
 @dataclass(kw_only=True)
-class HoldemBot(Bot):
+class FoldCallBetBot(Bot):
     """Bot for games with two hole cards; a subclass adds `compute_choice_probs`."""
 
     is_suit_invariant = True
@@ -73,7 +73,7 @@ class HoldemBot(Bot):
 
 
 @dataclass(kw_only=True)
-class StrongWeakBot(HoldemBot):
+class StrongWeakBot(FoldCallBetBot):
     """Bot with random choices, whose probabilities depend on whether its hand is strong.
 
     A hand is strong if `reference_bot` bets it at least half of the time. The bot bets a strong
@@ -82,7 +82,7 @@ class StrongWeakBot(HoldemBot):
     a published work on six-player hold'em play like this (docs/results/apu.md).
     """
 
-    reference_bot: HoldemBot
+    reference_bot: FoldCallBetBot
     strong_bet_prob: Probability
     weak_call_prob: Probability
 

@@ -36,7 +36,7 @@ from poker_rl.games.poker.betting import MAX_DECK_SIZE, MAX_HOLE_CARDS, MAX_SEAT
 from poker_rl.games.poker.suit_isomorphism import sort_suits
 from poker_rl.games.tables import copy_records
 from poker_rl.players.bet_sizes_player import compute_raise_targets
-from poker_rl.players.bots.holdem_bot import HoldemBot, find_smallest_raises, to_one_hot
+from poker_rl.players.bots.holdem_bot import FoldCallBetBot, find_smallest_raises, to_one_hot
 from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
 
 # Attempts to sample a hand of a range that contains no dealt card; after them, any hand is dealt.
@@ -44,7 +44,7 @@ MAX_TRIES = 50
 
 
 @dataclass(kw_only=True)
-class PotOddsBot(HoldemBot):
+class PotOddsBot(FoldCallBetBot):
     """Bot that bets with a large equity, calls if the pot odds allow it and folds the rest.
 
     `share_after_raises` lists the share of hands that are in an opponent's range after 0, 1, 2 ...

@@ -23,7 +23,7 @@ from poker_rl.games.cards import MAX_SUITS
 from poker_rl.games.game import Game
 from poker_rl.games.poker.betting import MAX_DECK_SIZE
 from poker_rl.players.bots.holdem_bot import (
-    HoldemBot,
+    FoldCallBetBot,
     get_legal_choice_mask,
     tabulate_by_hole_cards,
     to_one_hot,
@@ -36,7 +36,7 @@ FOUR, FIVE, SIX, SEVEN, EIGHT, NINE, TEN, JACK, QUEEN, KING, ACE = range(2, 13)
 
 
 @dataclass(kw_only=True)
-class ChenBot(HoldemBot):
+class ChenBot(FoldCallBetBot):
     """Bot that plays every street by the points of its hole cards, with random deviations.
 
     It bets with at least `bet_threshold` Chen points, and calls with at least the value of
@@ -96,7 +96,7 @@ def compute_chen_percentiles() -> np.ndarray:
 
 
 @dataclass(kw_only=True)
-class SklanskyBot(HoldemBot):
+class SklanskyBot(FoldCallBetBot):
     """Bot that bets very high and tight hands, and calls with hands of looser ranges.
 
     The ranges are in the module's docstring. It bets hands of the average range with probability

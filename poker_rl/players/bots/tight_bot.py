@@ -18,12 +18,12 @@ from poker_rl.games.cards import MAX_SUITS
 from poker_rl.games.game import Game, jit
 from poker_rl.games.hand_evaluator import evaluate_best_five
 from poker_rl.games.poker.betting import MAX_DECK_SIZE, MAX_HOLE_CARDS
-from poker_rl.players.bots.holdem_bot import HoldemBot, to_one_hot
+from poker_rl.players.bots.holdem_bot import FoldCallBetBot, to_one_hot
 from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
 
 
 @dataclass(kw_only=True)
-class TightBot(HoldemBot):
+class TightBot(FoldCallBetBot):
     """Bot that raises or calls if the strength of its hand reaches a threshold."""
 
     raise_threshold: Probability

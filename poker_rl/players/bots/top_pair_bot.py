@@ -32,7 +32,7 @@ from poker_rl.games.hand_evaluator import (
     evaluate_best_five,
 )
 from poker_rl.games.poker.betting import MAX_BOARD_CARDS, MAX_HOLE_CARDS
-from poker_rl.players.bots.holdem_bot import HoldemBot, to_one_hot
+from poker_rl.players.bots.holdem_bot import FoldCallBetBot, to_one_hot
 
 KING = MAX_RANKS - 2
 CARDS_TO_DRAW = 4  # number of cards of a flush or straight that make a draw
@@ -40,7 +40,7 @@ STRAIGHT_LENGTH = 5  # number of ranks in a straight
 
 
 @dataclass(kw_only=True)
-class TopPairBot(HoldemBot):
+class TopPairBot(FoldCallBetBot):
     """Bot that bets, calls and folds by the rules in the module's docstring."""
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:

@@ -20,7 +20,7 @@ from poker_rl.evaluation.agreement_with_recorded_hands import (
 )
 from poker_rl.games.poker.phh_reader import read_decisions
 from poker_rl.games.poker.record_dtypes import CALL
-from poker_rl.play.review_hands import grade_decisions
+from poker_rl.play.review_recorded_hands import grade_decisions
 from poker_rl.players import load_player
 from poker_rl.players.bots.basic_bots import UniformBot
 from poker_rl.players.bots.pretrained_bot import PRETRAINED_FOLDER
