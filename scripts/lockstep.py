@@ -498,7 +498,7 @@ def create_open_spiel_engine(other: Any, map_actions: MapActions = map_to_same_a
 
 
 def load_universal_poker(game: FixedLimitPoker) -> Any:
-    """Load a game by OpenSpiel's rules, which count players from 1 and treat antes as blinds."""
+    """Load a game in OpenSpiel, which counts players from 1 and treats antes as blinds."""
     import pyspiel
 
     def join_numbers(numbers: Any) -> str:

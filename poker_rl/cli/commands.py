@@ -105,7 +105,7 @@ def run_settings_command(name: str, function_name: str, arguments: list[str]) ->
 
     The function named `function_name` takes `config`, a dataclass of the settings, and may take:
 
-        group_config  the composed settings of groups such as `game`; None if no override has one
+        group_config  the composed settings of groups such as `game`; None if no override sets one
         option_dirs   the folders that hold option files
         run_specs     the words that are not settings: run folders, patterns and sweep summaries
         given_keys    the keys of all overrides on the command line

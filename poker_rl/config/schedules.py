@@ -155,7 +155,7 @@ def _convert_horizons(
 def _convert_horizon(
     schedule: Mapping[str, Any], budget_steps: float, unit: str, budget_unit: object
 ) -> Any:
-    """Return a horizon in steps of `unit`; shares of `budget_steps` need an equal `budget_unit`."""
+    """Return a horizon in steps of `unit`; a share of the budget needs `budget_unit` == `unit`."""
     horizon = schedule["horizon"]
     if horizon in STEP_RANGE:
         return horizon

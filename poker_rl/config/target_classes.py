@@ -27,7 +27,7 @@ def load_class(target: object) -> type[Any]:
         try:
             loaded_class = getattr(import_module(module_name), class_name, None)
         except ImportError as error:
-            # A missing module means a wrong `target`; any other error, that the module is faulty.
+            # If this module or a parent is missing, `target` is wrong; else the module is faulty.
             if not (error.name and f"{module_name}.".startswith(f"{error.name}.")):
                 raise ConfigError(f"{module_name} can't be imported: {error}") from error
             loaded_class = None

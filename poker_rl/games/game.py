@@ -18,8 +18,8 @@ These five are enough to train and to evaluate by matches. Four more are optiona
     infoset(game, table, seat, out) write the key of the information set as bytes; for exact
                                     evaluation, solvers and bots that search
     observe_history(game, table, seat, out)
-                                    write the actions so far, one per row, and return their number;
-                                    only the newest if `out` is too short; for recurrent networks
+                                    write the actions so far, one per row (only the newest if `out`
+                                    is too short); return their number; for recurrent networks
     observe_hidden_cards(game, table, seat, out)
                                     write the cards hidden from a seat; for a perfect-information
                                     critic

@@ -215,10 +215,10 @@ def add_leaf_values(sequences, group, reach, counterfactual_values):
     seat's payoff times the reach of the other seats' last edges, `leaf_edge[1:]`. It is added to
     the seat's own last edge, `leaf_edge[0]`.
     """
-    first_leaf = sequences.first_column_of_group[group]
-    stop_leaf = sequences.first_column_of_group[group + 1]
-    edges = sequences.leaf_edge[:, first_leaf:stop_leaf]
-    payoffs = sequences.leaf_payoff[first_leaf:stop_leaf]
+    first_column = sequences.first_column_of_group[group]
+    stop_column = sequences.first_column_of_group[group + 1]
+    edges = sequences.leaf_edge[:, first_column:stop_column]
+    payoffs = sequences.leaf_payoff[first_column:stop_column]
     own_edge, first_opponent_edge = edges[0], edges[1]
     # The loop counts from 0, so that the compiler leaves out the test for negative indices.
     for leaf in range(len(payoffs)):

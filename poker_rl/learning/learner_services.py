@@ -112,8 +112,8 @@ class LearnerServices:
             )
         self.hidden_card_size = self._encode_hidden_cards.size if self._encode_hidden_cards else 0
         # float16 is precise enough: it resolves chips to 1/2,048 of a stack.
-        feature_dtype = torch.bool if self.encoder.is_binary else torch.float16
-        self.observation_column = Column(feature_dtype, self.encoder.size)
+        column_dtype = torch.bool if self.encoder.is_binary else torch.float16
+        self.observation_column = Column(column_dtype, self.encoder.size)
         self.input_size = self.encoder.size
         self.input_dtype = torch.uint8 if self.encoder.is_binary else torch.float32
         self.has_equal_blocks = self._network_sharing == "shared"

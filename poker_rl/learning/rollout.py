@@ -23,7 +23,7 @@ Seating = Literal["fixed", "shuffled"]
 
 # Values of `next_row` for an agent's last decision in a hand, and for a pending decision.
 HAND_ENDED, NEXT_PENDING = -1, -2
-NO_ROW = -1  # row of the last decision of a seat that has not decided in this hand yet
+NO_ROW = -1  # in place of a row: the seat has not decided in this hand yet
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Operations on replicas: view, copy or run them, clip their gradients.
+"""Operations on replicas: view, copy and run them, and clip their gradients.
 
 A replica is one of K networks of equal shape, each with its own weights, that run in one call.
 """

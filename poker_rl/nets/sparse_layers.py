@@ -187,7 +187,7 @@ def compute_legal_logits(x: Tensor, weight: Tensor, bias: Tensor, legal: LegalAc
 
 
 class LegalLogitsFunction(torch.autograd.Function):
-    """CPU version of `compute_legal_logits`, weight [K, in, A]; the output is 0 in the padding."""
+    """CPU version of `compute_legal_logits`; weight is [K, in, A], the output 0 in the padding."""
 
     @staticmethod
     def forward(

@@ -66,7 +66,7 @@ class SessionStore:
         self._build_cached_table = lru_cache(MAX_TABLES)(self._build_table)
 
     def begin_session(self, game_name: str = "", against: Sequence[str] = ()) -> Session:
-        """Return a new session, at the fixed table or, without one, at the table asked for."""
+        """Return the first session if nobody plays it yet, else a new one at a table."""
         session, self._first_session = self._first_session, None
         if session is None:
             setup = self.setup or self._build_cached_table(game_name, tuple(against))

@@ -40,7 +40,7 @@ _shm_all_reduce: ShmAllReduce | None = None  # set only in the processes that ra
 def start_workers(
     worker: ProcessRank, device: torch.device, run: Callable[[], RunOutcome]
 ) -> Iterator[None]:
-    """Connect the processes of a run for the duration of this context.
+    """Start the other processes of a run, unless torchrun did, and connect all in this context.
 
     Without torchrun, rank 0 starts the other processes, in which `run` trains. If one of these
     processes fails, its error is raised in rank 0.

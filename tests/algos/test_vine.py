@@ -61,7 +61,7 @@ def test_advantages_are_the_exact_ones_in_the_mean(game, monkeypatch):
     one._critic_ema.module = KnownValues(seen, won / scale)
     added = []
     monkeypatch.setattr(one._buffer, "add", lambda copy, **parts: added.append(parts))
-    one.services.rollout.play_steps(one._estimate_values_and_choose_actions, 30)
+    one.services.rollout.play_steps(one._choose_and_value_actions, 30)
     row_index = {row.tobytes(): i for i, row in enumerate(seen)}
     sums = np.zeros((3, *tree.legal_mask.shape))  # number, sum and sum of squares
     for parts in added:
@@ -87,7 +87,7 @@ def test_actions_that_are_hardly_ever_played_are_not_tried(monkeypatch):
     one = learner(game, tables=3000, min_action_prob=0.4, single_action_share=0.25)
     added = []
     monkeypatch.setattr(one._buffer, "add", lambda copy, **parts: added.append(parts))
-    batch = one.services.rollout.play_steps(one._estimate_values_and_choose_actions, 3)
+    batch = one.services.rollout.play_steps(one._choose_and_value_actions, 3)
     count = np.concatenate([parts["count"] for parts in added])
     probs = np.concatenate([parts["policy"] for parts in added])
     advantage = np.concatenate([parts["advantage"] for parts in added])

@@ -153,7 +153,7 @@ def test_kuhn_observation():
     assert card.tolist() == [0, 0, 1]
 
 
-def test_reveal():
+def test_observe_hidden_cards():
     """The others' cards, from the observer's left."""
     tables = hand(kuhn(3), "J T K")
     assert tables.observe_hidden_cards().reshape(2, 4).argmax(1).tolist() == [0, 3]

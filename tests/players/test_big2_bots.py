@@ -1,4 +1,4 @@
-"""Bots of Big 2: lookahead, and the lowest legal hand."""
+"""Bots of Big 2: lookahead, and the weakest legal combination."""
 
 import numpy as np
 import pytest

@@ -221,7 +221,7 @@ class ResponderPlay:
         return bool(is_sampled and is_new and next_table["live"] > 1)
 
     def get_child_state(self, state: PublicState, action: int) -> PublicState:
-        """Return the state after an action; if the player acts, needs `state.action_probs`."""
+        """Return the state after an action; if the player acts, `state.action_probs` is used."""
         if action in state.children:
             return state.children[action]
         probs = state.action_probs

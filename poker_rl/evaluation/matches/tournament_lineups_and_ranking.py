@@ -187,7 +187,7 @@ def fit_elo(
 
     Returns:
         ratings, [players]: their mean is 0.
-        influences, [players, deals + 1]: how much each deal of all pairs shifts each rating; the
+        influences, [players, deals + 1]: influence of each deal of all pairs on each rating; the
             last column is for the added draws. The mean of a row has the rating's standard error.
     """
     first_player, second_player = np.eye(player_count)[pairs.T]

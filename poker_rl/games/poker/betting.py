@@ -136,7 +136,7 @@ def compute_min_raise_increment(game, table):
 
 @jit
 def compute_min_raise_to(game, table):
-    """Return the chips that the smallest no-limit raise is to; a raise must be legal."""
+    """Return the chips that the smallest no-limit raise raises to; a raise must be legal."""
     return min(table.price + compute_min_raise_increment(game, table), game.stack[table.to_act])
 
 

@@ -76,7 +76,7 @@ def read_decisions(
 
     Args:
         player: name or number of the player whose decisions are returned; None for all players.
-        round_amounts: whether to replace raises to parts of a chip by the nearest legal raise.
+        round_amounts: whether to replace an illegal amount of a raise by the nearest legal one.
 
     Raises:
         ConfigError: if a file is not in the PHH format, or has no decision of the player.

@@ -85,7 +85,7 @@ def build_table_dtype(stacks: bool, no_limit: bool) -> np.dtype[np.void]:
         ("folded", "i1", MAX_SEATS),
         ("deck", "i1", MAX_DECK_SIZE),
         ("hand", "i1", MAX_HOLE_CARDS + MAX_BOARD_CARDS),  # scratch memory of `payoffs`
-        ("rank", "i4", MAX_SEATS),  # scratch memory of the functions `payoffs`, `history`
+        ("rank", "i4", MAX_SEATS),  # scratch memory of the functions `payoffs`, `observe_history`
         # Index of the observation feature that each blind and each action sets.
         ("mark", "i2", MAX_MOVES + MAX_SEATS),
         ("line", "i2" if no_limit else "u1", MAX_MOVES),  # actions so far

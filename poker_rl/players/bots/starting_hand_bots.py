@@ -26,7 +26,7 @@ from poker_rl.players.bots.holdem_bot import (
     FoldCallBetBot,
     get_legal_choice_mask,
     tabulate_by_hole_cards,
-    to_one_hot,
+    to_choice_rows,
 )
 from poker_rl.players.player import mix_with_uniform
 
@@ -59,7 +59,7 @@ class ChenBot(FoldCallBetBot):
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         points = self._points[tuple(self.get_cards_and_board_count(records)[0][:, :2].T)]
         is_call = points >= np.array(self.call_thresholds)[self.classify_position(records)]
-        planned_probs = to_one_hot(points >= self.bet_threshold, is_call)
+        planned_probs = to_choice_rows(points >= self.bet_threshold, is_call)
         legal_choices = get_legal_choice_mask(legal_mask)
         return mix_with_uniform(planned_probs, legal_choices, self.deviation_prob)
 
