@@ -190,7 +190,7 @@ class PositionAdvice:
         return "\n".join(lines)
 
     def _name_group(self, group: MoveGroup) -> str:
-        """Return a group's name; a bet's name includes the seat's chips in the pot after the bet."""
+        """Return a group's name; that of a bet includes the seat's chips in the pot then."""
         first = self.raise_targets.get(group.first_action)
         last = self.raise_targets.get(group.last_action)
         if first is None or last is None:
