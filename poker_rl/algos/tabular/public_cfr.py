@@ -31,7 +31,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.public.betting_lines import (
     fill_reach,
     fill_terminal_values,
-    match_regrets_by_hand,
+    normalize_positive_weights,
     pack_line_arrays,
     pack_terminal_arrays,
     propagate_policy_values,
@@ -109,7 +109,7 @@ class PublicCFR(TabularSolver):
             legal = self._tree.streets[node.street].legal_mask
             sums = self._policy_sums[rows].reshape(*legal.shape, -1)
             probs = np.empty(sums.shape)
-            match_regrets_by_hand(sums, legal, probs)
+            normalize_positive_weights(sums, legal, probs)
             policy[rows] = probs.transpose(0, 2, 1).reshape(-1, legal.shape[1])
         return {"average": PublicTabularPlayer(self._game, policy)}
 
@@ -147,7 +147,7 @@ class PublicCFR(TabularSolver):
             array[rows].reshape(shape) for array in (self._regrets, self._policy_sums)
         )
         policy = np.empty(shape)
-        match_regrets_by_hand(regrets, legal_mask, policy)
+        normalize_positive_weights(regrets, legal_mask, policy)
         lines, is_possible = pack_line_arrays(street), node.representative_of_hand >= 0
         hand_policy = policy.take(np.maximum(node.representative_of_hand, 0), axis=2)  # [D, A, H]
         all_reach = np.empty((len(street.parent_line), 2, reach.shape[2]))

@@ -213,7 +213,7 @@ def propagate_best_response_values(lines, line_values):
 
 
 @vectorized_jit(reorder_sums=False)
-def match_regrets_by_hand(weights, legal_mask, policy):
+def normalize_positive_weights(weights, legal_mask, policy):
     """Write `policy` [D, A, R] proportional to the positive weights, uniform if there are none."""
     total = np.empty(weights.shape[2])
     for d in range(weights.shape[0]):

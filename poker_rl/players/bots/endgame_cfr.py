@@ -15,7 +15,7 @@ from poker_rl.games.game import vectorized_jit
 from poker_rl.games.public.betting_lines import (
     fill_reach,
     fill_terminal_values,
-    match_regrets_by_hand,
+    normalize_positive_weights,
     propagate_best_response_values,
     propagate_policy_values,
     update_regrets,
@@ -71,11 +71,11 @@ def run_discounted_cfr(
     for t in range(1, iterations + 1):
         positive_discount = t**1.5 / (t**1.5 + 1)
         weights = positive_discount, NEGATIVE_DISCOUNT, float(t**2)
-        match_regrets_by_hand(entry_regrets, entry_mask, entry_policy)
+        normalize_positive_weights(entry_regrets, entry_mask, entry_policy)
         reach[0, other_seat] = range_share * ranges[other_seat]
         reach[0, other_seat] += any_hand_prob * entry_policy[0, 0]
         for seat in range(2):
-            match_regrets_by_hand(regrets, legal_mask, policy)
+            normalize_positive_weights(regrets, legal_mask, policy)
             fill_reach(lines, policy, reach)
             values[:] = 0
             fill_terminal_values(terminal_arrays, seat, reach, values)
@@ -89,5 +89,5 @@ def run_discounted_cfr(
                         regret = entry_regrets[0, choice, r] + choice_values[r] - mean_values[r]
                         discount = positive_discount if regret > 0 else NEGATIVE_DISCOUNT
                         entry_regrets[0, choice, r] = regret * discount
-    match_regrets_by_hand(policy_sums, legal_mask, policy)
+    normalize_positive_weights(policy_sums, legal_mask, policy)
     return policy
