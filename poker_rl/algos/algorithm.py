@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import InitVar, asdict, dataclass, field
+from dataclasses import InitVar, asdict, dataclass, field, replace
 from inspect import signature
 from typing import Any, ClassVar, Protocol
 
@@ -21,6 +21,7 @@ from poker_rl.learning.gradient_steps import load_optimizer_moments
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices
 from poker_rl.learning.opponents import OpponentSettings
 from poker_rl.nets.net_interface import NetConfig
+from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player
 
 CPU = torch.device("cpu")
@@ -171,6 +172,21 @@ class NetworkLearner(ABC):
             if name in parts and name in state:
                 load_part = getattr(parts[name], "warm_start", parts[name].load_state_dict)
                 load_part(state[name])
+
+    def warm_start_from_player(self, player: NetworkPlayer) -> None:
+        """Copy the network of `player` to those of all `players()`, averages included.
+
+        Its critic is copied too if it has one and the values of both critics have the same unit.
+        """
+        critic = player.critic
+        for own in self.players().values():
+            assert isinstance(own, NetworkPlayer)
+            own.module.load_state_dict(player.module.state_dict())
+            own_module = None if own.critic is None else own.critic.module
+            if critic is None or critic.module is None or own_module is None:
+                continue
+            if replace(critic, module=own_module) == own.critic:
+                own_module.load_state_dict(critic.module.state_dict())
 
 
 def load_algorithm(

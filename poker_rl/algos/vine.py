@@ -57,6 +57,7 @@ from poker_rl.nets.dense import NetworkPair
 from poker_rl.nets.sparse_layers import LegalActions, list_legal_actions
 from poker_rl.nets.weight_ema import WeightEMA
 from poker_rl.players.action_values_by_rollout import MAX_TABLES, estimate_action_values
+from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player, sample_from_logits, sample_from_probs
 
 ADAM_EPSILON = 1e-5
@@ -157,6 +158,10 @@ class Vine(NetworkLearner):
         """
         super().warm_start(state)
         self._critic_ema.load_state_dict(state.get("value_average") or self._critic.state_dict())
+
+    def warm_start_from_player(self, player: NetworkPlayer) -> None:
+        super().warm_start_from_player(player)  # copies the player's critic to the EMA
+        self._critic.load_state_dict(self._critic_ema.module.state_dict())
 
     def _choose_and_value_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:
         """Choose actions by the policy; put the values of all likely actions into the buffer."""

@@ -7,17 +7,21 @@ complete checkpoint.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from poker_rl.algos.algorithm import Algorithm, NetworkLearner
 from poker_rl.config.input_checks import ConfigError
-from poker_rl.config.option_files import find_differing_key
+from poker_rl.config.option_files import find_differing_key, get_dotted_value
 from poker_rl.config.target_classes import load_class
 from poker_rl.games.game import Game
 from poker_rl.learning import collectives
+from poker_rl.nets.net_interface import net_config_to_dict
+from poker_rl.players.bots.pretrained_bot import PretrainedBot
+from poker_rl.players.network_player import NetworkPlayer
+from poker_rl.players.player import Player
 from poker_rl.storage import checkpoint
 from poker_rl.storage.run_files import LOCATION_SETTINGS, read_config_and_manifest
 from poker_rl.training.run_config import CHANGEABLE_SETTINGS, RESUME_RULE
@@ -168,8 +172,61 @@ def replace_parts(
     return replaced
 
 
+def warm_start(
+    spec: str,
+    config: Mapping[str, Any],
+    algorithm: Algorithm,
+    game: Game,
+    load: Callable[[str], Player],
+) -> str:
+    """Start a new run's algorithm with the networks of another run or of a trained player.
+
+    Return the complete spec: FOLDER@DECISIONS of the run, or `spec` of the player, which `load`
+    loads.
+    """
+    if not isinstance(algorithm, NetworkLearner):
+        raise ConfigError(f"{config['names']['algo']} has no networks that could be taken over")
+    if split_run_spec(spec)[0].is_dir():
+        return warm_start_from_run(spec, config, algorithm, game)
+    warm_start_from_player(spec, algorithm, load(spec))
+    return spec
+
+
+def split_run_spec(spec: str) -> tuple[Path, str]:
+    """Return the folder and the decisions of FOLDER@DECISIONS; the second is "" if not given."""
+    path, _, decisions = spec.rpartition("@")
+    if Path(spec).exists() or not decisions.isdecimal():
+        return Path(spec), ""
+    return Path(path), decisions
+
+
+def warm_start_from_player(spec: str, algorithm: NetworkLearner, player: Player) -> None:
+    """Check that `algorithm` can start from `player`, then copy its networks.
+
+    `spec` names the player in messages.
+    """
+    if isinstance(player, PretrainedBot):
+        player = player.player
+    if type(player) is not NetworkPlayer:
+        raise ConfigError(f"{spec} is no run and no player with the network of a policy")
+    own_player = algorithm.players().get("current")
+    if type(own_player) is not NetworkPlayer:
+        raise ConfigError("this algorithm can start from a run, but not from a player")
+    settings, own_settings = get_network_settings(player), get_network_settings(own_player)
+    if key := find_differing_key(settings, own_settings):
+        value, own_value = (get_dotted_value(one, key) for one in (settings, own_settings))
+        raise ConfigError(f"{spec} has {key} {value}, and this run {own_value}")
+    algorithm.warm_start_from_player(player)
+
+
+def get_network_settings(player: NetworkPlayer) -> dict[str, Any]:
+    """Return the settings of the run that the shape and input of the player's network follow."""
+    algo = {"instances": player.instance_count, "network_sharing": player.network_sharing}
+    return {"algo": algo, "net": net_config_to_dict(player.net_config)}
+
+
 def warm_start_from_run(
-    spec: str, config: Mapping[str, Any], algorithm: Algorithm, game: Game
+    spec: str, config: Mapping[str, Any], algorithm: NetworkLearner, game: Game
 ) -> str:
     """Load the networks, averages and opponent pool of another run into a new run's algorithm.
 
@@ -177,12 +234,7 @@ def warm_start_from_run(
     `spec` is the other run's folder, or FOLDER@DECISIONS to require a certain checkpoint. Return
     FOLDER@DECISIONS of the loaded checkpoint.
     """
-    if not isinstance(algorithm, NetworkLearner):
-        raise ConfigError(f"{config['names']['algo']} has no networks that could be taken over")
-    folder, expected = Path(spec), ""
-    if not folder.exists() and "@" in spec:
-        path, _, expected = spec.rpartition("@")
-        folder = Path(path)
+    folder, expected = split_run_spec(spec)
     old, _ = read_config_and_manifest(folder)
     state = checkpoint.load_checked(folder / checkpoint.STATE_FILE)
     try:

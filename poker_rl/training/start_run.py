@@ -44,7 +44,7 @@ from poker_rl.training.rank_and_device import (
     find_process_rank,
     prepare_process,
 )
-from poker_rl.training.run_checkpoints import Checkpoints, warm_start_from_run
+from poker_rl.training.run_checkpoints import Checkpoints, warm_start
 from poker_rl.training.run_config import (
     CHANGEABLE_SETTINGS,
     build_root_config,
@@ -113,7 +113,7 @@ def build_and_train(
     # A warm start applies to new runs; a resumed run with a checkpoint loads its own weights later.
     if root.warm_start is not None and (resume is None or not (resume / STATE_FILE).exists()):
         with error_prefix("warm_start"):
-            config["warm_start"] = warm_start_from_run(root.warm_start, config, algorithm, game)
+            config["warm_start"] = warm_start(root.warm_start, config, algorithm, game, load)
     # Rank 0 starts the processes of the other ranks, which repeat all steps of this function.
     train_as_rank = partial(run_training_job, composed, option_dirs)
     with start_workers(worker, device, train_as_rank) if worker.count > 1 else nullcontext():

@@ -157,6 +157,47 @@ def test_what_does_not_fit_is_told_before_there_is_a_folder(change, message, fir
     assert list_runs() == [first]
 
 
+@pytest.mark.parametrize(
+    ("learner", "change", "player", "has_critic"),
+    [
+        ("ppo", "seed=2", "weight_average", True),
+        ("vine", "seed=2", "weight_average", True),
+        ("ppo", "algo.reward_scale=7", "current", False),
+    ],
+)
+def test_networks_of_a_player_and_its_critic_if_the_unit_is_equal(
+    learner, change, player, has_critic, first
+):
+    learnt, command = state(first)["algorithm"], replace_settings(LEARNERS[learner], change)
+    cold = at_the_start(*command)
+    spec = f"{first}@{state(first)['progress']['decisions']}:{player}"
+    warm = at_the_start(*command, f"warm_start={spec}")
+    count = len(learnt["weight_average"])  # number of tensors of the actor; the critic's follow
+    networks, expected = (list(one["networks"].values()) for one in (warm, learnt))
+    if player == "weight_average":
+        expected[:count] = learnt["weight_average"].values()
+    if not has_critic:
+        expected[count:] = list(cold["networks"].values())[count:]
+    assert same(networks, expected)
+    assert same(list(warm["weight_average"].values()), expected[:count])
+    if learner == "vine":
+        assert same(list(warm["value_average"].values()), expected[count:])
+
+
+def test_players_without_a_fitting_network(first, get_refusal):
+    problems = {
+        f"{first}:current net.hidden_sizes=[9]": "has net.hidden_sizes [8], and this run [9]",
+        "uniform": "is no run and no player with the network of a policy",
+    }
+    for change, message in problems.items():
+        spec, *settings = change.split()
+        command = replace_settings(PPO, f"warm_start={spec}", *settings)
+        assert get_refusal(*command).startswith(f"warm_start: {spec} {message}")
+    message = "warm_start: this algorithm can start from a run, but not from a player"
+    assert get_refusal(*LEARNERS["deep_cfr"], f"warm_start={first}:current").startswith(message)
+    assert list_runs() == [first]
+
+
 def test_a_folder_that_was_tampered_with(first, get_refusal):
     path = first / "config.yaml"
     cfg = yaml.safe_load(path.read_text())

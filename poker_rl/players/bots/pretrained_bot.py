@@ -37,17 +37,17 @@ class PretrainedBot(Bot):
             raise ConfigError(f"file: {self.file} is no bundled file; allowed: {allowed}")
         if hashlib.sha256(path.read_bytes()).hexdigest() != checksums[self.file]:
             raise ConfigError(f"{path} does not match {CHECKSUM_FILE}; reinstall poker-rl")
-        (self._player,) = load_snapshot_players(path, game, CPU).values()
+        (self.player,) = load_snapshot_players(path, game, CPU).values()
 
     @property
     def is_suit_invariant(self) -> bool:
-        return self._player.is_suit_invariant
+        return self.player.is_suit_invariant
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        return self._player.action_probs(records)
+        return self.player.action_probs(records)
 
     def state_values(self, records: np.ndarray) -> np.ndarray | None:
-        return self._player.state_values(records)
+        return self.player.state_values(records)
 
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
-        return self._player.action_values(records)
+        return self.player.action_values(records)
