@@ -27,7 +27,7 @@ check: .venv/.dev
 	$(BIN)/mypy --strict poker_rl
 
 bench: .venv/.bench
-	$(BIN)/python scripts/benchmark.py
+	$(BIN)/python scripts/benchmark_libraries.py
 	$(BIN)/python scripts/benchmark_workers.py
 
 docs: .venv/.docs

@@ -17,7 +17,7 @@ from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option
 from poker_rl.games.cards import card_name
 from poker_rl.games.game import Game
-from poker_rl.games.poker.record_dtypes import NO_LIMIT_TABLE_DTYPE, RAISE
+from poker_rl.games.poker.table_dtypes import NO_LIMIT_TABLE_DTYPE, RAISE
 from poker_rl.games.tables import Tables
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "games" / "transcripts"

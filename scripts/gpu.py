@@ -35,7 +35,7 @@ from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_files
 from poker_rl.config.schedules import convert_horizons_to_steps
 from poker_rl.config.target_classes import load_class
-from poker_rl.config.threads_and_compile_cache import count_cores
+from poker_rl.config.threads_and_numba_cache import count_cores
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.nets.precision import set_matmul_precision
@@ -190,7 +190,7 @@ def compute_busy_seconds(events: Iterable[Any]) -> float:
 
 
 def print_row_results(task: str, seconds: float, overrides: Sequence[str]) -> None:
-    """Compute a row in this process, and print its results as lines of JSON.
+    """Compute a row of the output in this process, and print its results as lines of JSON.
 
     `task` is "check" or "speed". Each line contains the results so far; an exception adds the key
     "error".

@@ -58,11 +58,11 @@ def collect_released_parts(run: Path) -> dict[str, Any]:
             f"{run}: {name} is {state['instances']} copies; a player is released of one"
         )
     origin = describe_snapshot_origin(run, int(snapshot.stem))
-    share_critic_layers(state, settings["algo"].get("shared_layers", 0))
+    share_policy_layers_with_critic(state, settings["algo"].get("shared_layers", 0))
     return {"game": game, "players": {name: state}, "origin": origin}
 
 
-def share_critic_layers(player: dict[str, Any], count: int) -> None:
+def share_policy_layers_with_critic(player: dict[str, Any], count: int) -> None:
     """Replace the critic's first `count` layers by those of the policy, to make the file smaller.
 
     In training, policy and critic shared these layers; the file contains shared tensors only once.

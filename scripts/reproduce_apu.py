@@ -221,7 +221,7 @@ def measure_decision_ms(game: FixedLimitPoker, player: Player, count: int = 200)
     return 1000 * (perf_counter() - start) / count
 
 
-def draw_losses(runs: Mapping[str, Sequence[Path]]) -> Figure:
+def draw_training_losses(runs: Mapping[str, Sequence[Path]]) -> Figure:
     """Draw the losses over episodes of actor and critic, for APU, Dual-APU and their controls."""
     figure, axes = create_figure_and_axes(4, columns=2, size=(9, 6.4))
     pairs = [(name, loss) for name in ("apu", "dual_apu") for loss in ("actor", "critic")]
@@ -279,7 +279,7 @@ def main(words: Sequence[str] | None = None) -> None:
 
     if arguments.losses is not None:
         arguments.losses.parent.mkdir(parents=True, exist_ok=True)
-        draw_losses(runs).savefig(arguments.losses, dpi=150)
+        draw_training_losses(runs).savefig(arguments.losses, dpi=150)
     matches = Matches(game, arguments.deals, arguments.out / "matches.jsonl", runs)
     print_tables(matches)
     print(f"\nA decision, published {PUBLISHED_MS} ms:")

@@ -92,7 +92,7 @@ def compare_metrics(before: Mapping[str, Rows], after: Mapping[str, Rows]) -> It
         yield f"{'equal' if rows == others else f'DIFFERENT {difference}'}: {run}"
 
 
-def read_metrics_file(path: str) -> dict[str, Rows]:
+def read_recorded_metrics(path: str) -> dict[str, Rows]:
     """Return the rows of metrics by run in a file that `record` wrote; exit if it is not one."""
     try:
         found: dict[str, Rows] = json.loads(Path(path).read_text())
@@ -111,7 +111,9 @@ def main() -> None:
                 print(run, flush=True)
             Path(path).write_text(json.dumps(found, indent=1))
         case ["compare", before, after]:
-            lines = list(compare_metrics(read_metrics_file(before), read_metrics_file(after)))
+            lines = list(
+                compare_metrics(read_recorded_metrics(before), read_recorded_metrics(after))
+            )
             print("\n".join(lines))
             sys.exit(any(line.startswith("DIFFERENT") for line in lines))
         case _:

@@ -253,18 +253,18 @@ def iterate_measurements(row: Row, group: RunGroup) -> Iterator[CsvRow]:
 
 
 def compare_seeds(group: RunGroup, game: str) -> Comparison:
-    """Return a comparison of a learner's runs, which computes means over their seeds."""
+    """Return a comparison of a learner's runs on a game, to compute means over the seeds."""
     return Comparison(group.runs, CompareConfig(tags=[get_measure_of_game(game)]))
 
 
 def get_measure_of_game(game: str) -> str:
-    """Return the measure that the page shows for a game."""
+    """Return the measure that docs/benchmark.md shows for a game."""
     return "nash_conv" if game == "kuhn_3p" else "exploitability"
 
 
 @dataclass(frozen=True)
 class SavedRow:
-    """Results of a row in docs/benchmark/, which may be from another machine."""
+    """Saved results of a learner on a game, from docs/benchmark/ and perhaps another machine."""
 
     about: CsvRow  # the learner's row in rows.csv
     points: list[CsvRow]  # all measurements, ordered by seed
@@ -362,7 +362,7 @@ def format_solver_section(games: dict[str, list[SavedRow]]) -> Iterator[str]:
 
 
 def format_game_section(game: str, rows: list[SavedRow]) -> Iterator[str]:
-    """Yield the paragraphs of the page's section on the learners on a game."""
+    """Yield the paragraphs of the page's section on a game, with the results of the learners."""
     distance = "NashConv" if get_measure_of_game(game) == "nash_conv" else "exploitability"
     heads = ["learner", f"{distance}, antes a hand", "decisions", "seconds"]
     heads.append("arguments of `poker-rl train`")
@@ -375,7 +375,7 @@ def format_game_section(game: str, rows: list[SavedRow]) -> Iterator[str]:
     machines = sorted({one for row in rows for one in row.about["machines"].split("; ")})
     measured_on = "; ".join(machines).replace(", 1 thread", " with 1 thread")
     yield f"Measured on {measured_on}; all measurements: [{game}.csv](benchmark/{game}.csv)"
-    if select_rows_with_curve(rows):
+    if select_rows_to_draw(rows):
         yield f"![Distance from equilibrium over decisions and seconds](images/small_{game}.png)"
 
 
@@ -397,7 +397,7 @@ def format_published_section() -> Iterator[str]:
     )
 
 
-def select_rows_with_curve(rows: list[SavedRow]) -> list[SavedRow]:
+def select_rows_to_draw(rows: list[SavedRow]) -> list[SavedRow]:
     """Return the rows whose curves are drawn: learners with networks, and MCCFR."""
     return [row for row in rows if row.learner in (*LEARNERS, "mccfr")]
 
@@ -407,7 +407,7 @@ def save_figure(game: str, rows: list[SavedRow]) -> None:
     figure, axes = create_figure_and_axes(2, size=(12, 5.5))
     distance = "NashConv" if get_measure_of_game(game) == "nash_conv" else "exploitability"
     for ax, x in zip(axes, ("decisions", "seconds"), strict=True):
-        lines = [row.build_mean_curve(x) for row in select_rows_with_curve(rows)]
+        lines = [row.build_mean_curve(x) for row in select_rows_to_draw(rows)]
         draw_panel(ax, Panel(GAMES[game], lines, f"{distance} (antes)", log_scale=True), x)
     add_footnote(
         figure, "exact; mean over seeds, shaded: lowest to highest; scripts/small_games.py"
@@ -468,7 +468,7 @@ def write_page(rows: Sequence[Row]) -> None:
     parts = [PAGE_HEAD, *format_solver_section(games)]
     for game, those in games.items():
         parts += format_game_section(game, those)
-        if select_rows_with_curve(those):
+        if select_rows_to_draw(those):
             save_figure(game, those)
     parts += format_published_section()
     write_text_atomically(PAGE, "\n\n".join(part.strip("\n") for part in parts) + "\n")

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -493,10 +494,7 @@ def test_a_config_that_was_edited(finished_run, get_refusal):
     ],
 )
 def test_a_run_that_stops(error, exit_code, line, monkeypatch, capsys):
-    def train(*_, **__):
-        raise error
-
-    monkeypatch.setattr(start_run, "train_in_folder", train)
+    monkeypatch.setattr(start_run, "train_in_folder", Mock(side_effect=error))
     assert run_command(*TRAIN) == exit_code
     *rest, last = capsys.readouterr().err.splitlines() or [""]
     assert last == (f"poker-rl: {line}" if line else "")

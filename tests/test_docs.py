@@ -15,7 +15,7 @@ import torch
 from build_docs import find_pages
 
 from poker_rl.algos import load_algorithm
-from poker_rl.config import ConfigError, threads_and_compile_cache
+from poker_rl.config import ConfigError, threads_and_numba_cache
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.games import load_game
 from poker_rl.players import load_player
@@ -132,7 +132,7 @@ def test_overrides_without_effect_are_errors():
 def all_cores(monkeypatch):
     """Process without a chosen number of threads, in which torch uses several."""
     before = torch.get_num_threads(), numba.get_num_threads()
-    monkeypatch.setattr(threads_and_compile_cache, "_threads_were_set", False)
+    monkeypatch.setattr(threads_and_numba_cache, "_threads_were_set", False)
     torch.set_num_threads(3)
     yield
     torch.set_num_threads(before[0])

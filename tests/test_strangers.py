@@ -97,7 +97,7 @@ def test_a_damaged_sweep_is_refused(name, text, message, get_refusal):
     assert get_refusal("sweep", "s").startswith(message)
 
 
-def test_text_of_strangers_is_escaped(capsys):
+def test_text_of_strangers_is_escaped(capsys, get_refusal):
     measured = {"eval/average/exploitability": {"unit": ESCAPES, "kind": "exact"}}
     manifest = {"cpu": ESCAPES, "measurements": measured}
     names = {"game": ESCAPES, "algo": "ppo"}
@@ -113,5 +113,4 @@ def test_text_of_strangers_is_escaped(capsys):
         assert r"\x1b[31mred" in out
         assert all(line.isprintable() for line in out.splitlines())
     write_run_folder("r/b", [], manifest={"status": 1})
-    assert run_command("compare", f"r/b{ESCAPES}") == 2
-    assert capsys.readouterr().err.strip("\n").isprintable()
+    assert get_refusal("compare", f"r/b{ESCAPES}").isprintable()

@@ -54,7 +54,7 @@ from poker_rl.learning.learner_services import (
     LearnerServices,
     NetworkAssignment,
 )
-from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform
+from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform_numbers
 from poker_rl.learning.rollout import DecisionsToMake, RolloutBatch
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
 from poker_rl.players.player import Player, mix_with_uniform
@@ -153,7 +153,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
             decisions = batch.replica[rows], batch.observation[rows], batch.mask[rows], policy[rows]
             average_policy.add(*decisions, self.progress.iterations + 1)
             metrics |= average_policy.learn()
-        self.count_progress(len(batch))
+        self.add_progress(len(batch))
         return metrics
 
     def players(self) -> dict[str, Player]:
@@ -197,7 +197,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         replicas = self.services.replicas
         size = int(np.bincount(batch.replica, minlength=replicas).max())
         size = collectives.max_over_processes(size)
-        uniform = sample_uniform(torch.tensor(self.services.sample_seed()), len(batch))
+        uniform = sample_uniform_numbers(torch.tensor(self.services.sample_seed()), len(batch))
         is_used = torch.ones_like(replica, dtype=torch.bool)
         for rows, row_weight in iterate_minibatches(
             replica, is_used, uniform.to(replica.device), replicas, self.minibatches, size

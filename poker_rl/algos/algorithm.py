@@ -14,7 +14,7 @@ from poker_rl.config.build import build
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.schedules import convert_horizons_to_steps
 from poker_rl.config.target_classes import resolve_target
-from poker_rl.config.threads_and_compile_cache import set_one_thread_by_default
+from poker_rl.config.threads_and_numba_cache import set_one_thread_by_default
 from poker_rl.games.game import Game
 from poker_rl.learning import collectives
 from poker_rl.learning.gradient_steps import load_optimizer_moments
@@ -92,7 +92,7 @@ class NetworkLearner(ABC):
 
     Attributes:
         services: plays at the tables, builds networks and players; see `LearnerServices`.
-        progress: counters; `run_iteration` calls `count_progress` and adds to `progress.updates`.
+        progress: counters; `run_iteration` calls `add_progress` and adds to `progress.updates`.
         warm_start_parts: names of the parts, such as networks and averages, that a warm start
             copies from another run.
         warm_start_sources: `_target_` of the other learner classes that a warm start can copy from.
@@ -138,7 +138,7 @@ class NetworkLearner(ABC):
             metrics |= {"time/communication": timer.compute_communication_fraction()}
         return collectives.average_metrics(metrics)
 
-    def count_progress(self, decisions: int) -> None:
+    def add_progress(self, decisions: int) -> None:
         """Add this iteration's hands and `decisions`, summed over processes, to `progress`."""
         hands = self.services.rollout.hands_played - self._hands_before
         hands, decisions = collectives.sum_over_processes(hands, decisions)
@@ -174,9 +174,9 @@ class NetworkLearner(ABC):
                 load_part(state[name])
 
     def warm_start_from_player(self, player: NetworkPlayer) -> None:
-        """Copy the network of `player` to those of all `players()`, averages included.
+        """Copy the network of `player` to every player of this learner, averages included.
 
-        Its critic is copied too if it has one and the values of both critics have the same unit.
+        The critic of `player`, if any, is copied to critics with the same unit and kind of output.
         """
         critic = player.critic
         for own in self.players().values():

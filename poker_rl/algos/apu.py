@@ -65,7 +65,7 @@ from poker_rl.learning.learner_services import LearnerContext, LearnerServices, 
 from poker_rl.learning.off_policy_actor_critic import HandReplayBuffer, OffPolicyActorCritic
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.learning.rollout import HAND_ENDED, DecisionsToMake, RolloutBatch
-from poker_rl.nets.replicas import expand_replicas, view_replicas
+from poker_rl.nets.replicas import expand_replicas, slice_replicas
 from poker_rl.nets.weight_ema import WeightEMA
 from poker_rl.players.network_player import NetworkSharing
 from poker_rl.players.player import Player, mix_with_uniform
@@ -166,7 +166,7 @@ class APU(NetworkLearner):
             )
             buffer.check_capacity("batch_size", self.batch_size)
             own = slice(first, first + count)
-            networks = [view_replicas(network, own) for network in self._networks.values()]
+            networks = [slice_replicas(network, own) for network in self._networks.values()]
             learners.append(OffPolicyActorCritic(self.services, first, networks, buffer))
         return learners
 
@@ -189,7 +189,7 @@ class APU(NetworkLearner):
         batch = self.services.rollout.play_full_hands(self._choose_actions)
         learners = self._learners if self.store_decisions_of == "all" else [learner]
         self._store_transitions(batch, learners)
-        self.count_progress(len(batch))
+        self.add_progress(len(batch))
         updates_due += self._count_updates_due(self.progress.hands)
         step_metrics = []
         if learner.buffer.min_replica_size >= self.batch_size:

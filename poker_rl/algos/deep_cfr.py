@@ -127,7 +127,7 @@ class DeepCFR(NetworkLearner):
                 decision_count += len(decisions.replica)
             self.progress.updates += self._count_gradient_steps(self._regrets)
             means.append([self._continue_training(fit) for fit in self._fits])
-        self.count_progress(decision_count)
+        self.add_progress(decision_count)
         regrets, average = np.mean(means, 0).tolist()
         return {
             "loss/regrets": regrets[0],

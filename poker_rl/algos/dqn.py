@@ -120,7 +120,7 @@ class DQN(NetworkLearner):
         self._epsilon = self.epsilon.value(self.progress.decisions // self.services.replicas)
         updates_due = -self._count_updates_due(self.progress.decisions)
         batch = self.services.rollout.play_steps(self._choose_actions, self.rollout_steps)
-        self.count_progress(self._store_transitions(batch))
+        self.add_progress(self._store_transitions(batch))
         updates_due += self._count_updates_due(self.progress.decisions)
         if self._buffer.min_replica_size >= self.learning_starts:
             self._update_networks(updates_due)

@@ -64,7 +64,7 @@ from poker_rl.learning.learner_services import (
     LearnerServices,
     NetworkAssignment,
 )
-from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform
+from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform_numbers
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.nets.action_probs import masked_log_softmax
 from poker_rl.nets.dense import NetworkPair
@@ -189,7 +189,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         updates = self.epochs * max(1, min(self.minibatches, self._epoch_row_count))
         self.progress.updates += updates
         columns = self._inputs.columns
-        self.count_progress(int(columns["is_complete"].sum()))
+        self.add_progress(int(columns["is_complete"].sum()))
         metric_means = torch.cat([self._metric_sums / updates, columns["explained_variance"]])
         *means, explained_variance = metric_means.tolist()
         return metrics | {
@@ -267,7 +267,8 @@ class PPO(NetworkLearner, NetworkAssignment):
     def _take_gradient_steps(self) -> None:
         """Take the gradient steps of one epoch and add their metrics to `_metric_sums`."""
         inputs, columns = self._inputs, self._inputs.columns
-        uniform = sample_uniform(self._seed, self._rollout.batch.action.numel())[inputs.cells]
+        count = self._rollout.batch.action.numel()
+        uniform = sample_uniform_numbers(self._seed, count)[inputs.cells]
         for index, row_weight in iterate_minibatches(
             columns["replica"],
             columns["is_used"],

@@ -92,7 +92,7 @@ class PublicPolicyGradient(NetworkLearner):
             replica = np.zeros(self.average_rows, np.int64)
             average_policy.add(replica, observation, mask, probs, self.progress.iterations + 1)
             metrics |= average_policy.learn()
-        self.count_progress(count)
+        self.add_progress(count)
         return metrics
 
     def players(self) -> dict[str, Player]:

@@ -10,8 +10,8 @@ poker via reinforcement learning" (BSM 2025). Each iteration:
     take one optimizer step
     baseline[seat] = decay baseline[seat] + (1 - decay) mean r[seat]
 
-Differences: the baselines are updated once per iteration, by the mean over its hands; each instance
-has its own baselines. Shapes have N decisions and A actions.
+Differences: the baselines are updated once per iteration, by the mean over its hands; each of the
+`instances` (copies of the learner) has its own baselines. Shapes have N decisions and A actions.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Reinforce(NetworkLearner, NetworkAssignment):
         self._recorded_logits.clear()
         batch = self.services.rollout.play_full_hands(self._choose_actions)
         if not len(batch):  # opponents ended all hands before the learner decided
-            self.count_progress(0)
+            self.add_progress(0)
             return {}
         returns = compute_gae(batch.reward, np.zeros_like(batch.reward), batch.next_row, 1, 1)
         instance = self.services.get_instance_of_table(batch.table)
@@ -83,7 +83,7 @@ class Reinforce(NetworkLearner, NetworkAssignment):
             last = batch.next_row == HAND_ENDED  # the last decision of each seat in each hand
             baseline_index = instance[last], batch.seat[last]
             self._update_baselines(self.baseline.decay, baseline_index, returns[last])
-        self.count_progress(len(batch))
+        self.add_progress(len(batch))
         self.progress.updates += 1
         averages = self._baselines.mean(0) if self.baseline else []
         return {

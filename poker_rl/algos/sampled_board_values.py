@@ -110,7 +110,7 @@ class SampledPublicTree:
         tree = self.tree
         boards, weights = self._sample_boards(street_index, previous_board)
         # Average over the boards that share no card with the two seats' hands.
-        weights = weights / tree.boards.count_next_boards(street_index)
+        weights = weights / tree.boards.count_board_deals(street_index)
         states = tree.streets[street_index].decision_records
         query = self._player, states, boards, lambda rows: None
         policies = list(chain.from_iterable(self.range_policy.iterate_board_policies(*query)))

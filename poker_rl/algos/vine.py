@@ -54,7 +54,7 @@ from poker_rl.learning.learner_services import LearnerContext, LearnerServices, 
 from poker_rl.learning.rollout import NEXT_PENDING, DecisionsToMake
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
 from poker_rl.nets.dense import NetworkPair
-from poker_rl.nets.sparse_layers import LegalActions, list_legal_actions
+from poker_rl.nets.legal_logits import LegalActions, list_legal_actions
 from poker_rl.nets.weight_ema import WeightEMA
 from poker_rl.players.action_values_by_rollout import MAX_TABLES, estimate_action_values
 from poker_rl.players.network_player import NetworkPlayer
@@ -137,7 +137,7 @@ class Vine(NetworkLearner):
         self._actor_ema.update(self._actor, self.progress.iterations + 1)
         self._critic_ema.update(self._critic, self.progress.iterations + 1)
         self.progress.updates += updates
-        self.count_progress(int((batch.next_row != NEXT_PENDING).sum()) + self._rollout_decisions)
+        self.add_progress(int((batch.next_row != NEXT_PENDING).sum()) + self._rollout_decisions)
         metrics = {"memory/fill": self._buffer.fill_fraction, "schedule/kl_old_coef": kl_old_coef}
         if updates:
             metrics |= dict(zip(METRIC_TAGS, (metric_sums / updates).tolist(), strict=True))

@@ -24,7 +24,7 @@ from poker_rl.config.option_files import (
     read_comments,
     to_plain_dict,
 )
-from poker_rl.config.plugins import check_packages
+from poker_rl.config.plugins import check_optional_packages
 from poker_rl.storage.terminal_messages import print_error, print_line
 
 SETTING_PATTERN = re.compile(r"\w+=")  # matches an override key=value
@@ -124,7 +124,7 @@ def run_settings_command(name: str, function_name: str, arguments: list[str]) ->
         return 0
 
     if name == "tune":
-        check_packages("tune", "tune", "optuna")
+        check_optional_packages("tune", "tune", "optuna")
     function = resolve_name(function_name)
     annotations = inspect.get_annotations(function, eval_str=True)
     words: dict[str, list[str]] = {"runs": [], "settings": [], "groups": []}

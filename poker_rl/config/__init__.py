@@ -18,7 +18,7 @@ from poker_rl.config.input_checks import (
     SolverIterationCount,
 )
 from poker_rl.config.schedules import ScheduleOverDecisions
-from poker_rl.config.threads_and_compile_cache import set_threads
+from poker_rl.config.threads_and_numba_cache import set_threads
 
 __all__ = [
     "ConfigError",

@@ -51,7 +51,7 @@ def parse_overrides(
             is_literal = value == "null" or QUOTED_TEXT_PATTERN.fullmatch(value)
             value = value if is_literal else quote_text(value)
         elif not FUNCTION_CALL_PATTERN.match(value):
-            # As the value of a setting, 4k is a number; for a group, it may be an option's name.
+            # For a setting, 4k means the number 4000; for a group, it may be the name of an option.
             is_setting = "." in key or key in annotation_by_name
             value = VALUE_WORD_PATTERN.sub(
                 _expand_number_suffix if is_setting else _quote_word, value

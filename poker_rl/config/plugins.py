@@ -49,7 +49,7 @@ def list_plugins() -> list[Plugin]:
     return plugins
 
 
-def check_packages(extra: str, purpose: str, *packages: str) -> None:
+def check_optional_packages(extra: str, purpose: str, *packages: str) -> None:
     """Raise ConfigError if a package that `pip install poker-rl[extra]` installs is missing."""
     if any(find_spec(package) is None for package in packages):
         raise ConfigError(f"{purpose} needs more packages: pip install 'poker-rl[{extra}]'")

@@ -69,19 +69,19 @@ class PlayerEvaluator:
             self._other_seats_player = None if others is None else load(others)
         with error_prefix("opponents"):
             self._opponents = {name: load(name) for name in self.opponents}
-        if self.use_aivat:
+        if self.uses_aivat:
             from poker_rl.evaluation.variance_reduction.aivat import check_is_poker
 
             check_is_poker(game)
         self._play_match: Callable[..., Result] = partial(
-            play_match, game, deals=self.deals, seed=seed, use_aivat=self.use_aivat
+            play_match, game, deals=self.deals, seed=seed, use_aivat=self.uses_aivat
         )
         if self.exact_every is not None:
             with error_prefix("exact_every"):
                 self.check_exact_possible()
 
     @property
-    def use_aivat(self) -> bool:
+    def uses_aivat(self) -> bool:
         """True if AIVAT reduces the variance of match results."""
         return self.variance_reduction == "aivat"
 

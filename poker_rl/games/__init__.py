@@ -7,12 +7,12 @@ import os
 
 import numba
 
-from poker_rl.config.threads_and_compile_cache import enable_compile_cache
+from poker_rl.config.threads_and_numba_cache import enable_numba_cache
 
 if "NUMBA_LOOP_VECTORIZE" not in os.environ:
     # Loop vectorization takes a tenth of the compile time and does not speed up short loops.
     numba.config.LOOP_VECTORIZE = 0  # type: ignore[attr-defined]
-enable_compile_cache()
+enable_numba_cache()
 
 from poker_rl.games.displayed_table import BetRange, DisplayedGame, LegalMove, SeatView, TableView
 from poker_rl.games.game import Game, jit, load_game, shuffle_deck

@@ -36,7 +36,7 @@ class SequenceForm(NamedTuple):
     whose seat makes its last move in part p. Group P + s has those of seat s without a move of s.
     """
 
-    previous_edge: np.ndarray  # the owner's last edge before each infoset, or its root, [I] uint32
+    previous_edge: np.ndarray  # owner's last edge before each infoset (root if none), [I] uint32
     legal_mask: np.ndarray  # action mask of each information set, [I, A] bool
     first_part_of_seat: np.ndarray  # first part of each seat, and at the end P, [seats + 1]
     run_start: np.ndarray  # first information set of each run, ordered by part, then by depth, [R]

@@ -61,7 +61,7 @@ class AveragePolicy:
         actions = services.game.action_count
         self.settings = settings
         self.module = services.build_network(actions, output_init_scale)
-        self._warm_start_iterations = 0  # newest iteration in copied reservoirs
+        self._warm_start_iterations = 0  # newest iteration in reservoirs copied by `warm_start`
         columns = {
             "observation": services.observation_column,
             "mask": Column(torch.bool, actions),

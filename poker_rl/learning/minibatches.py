@@ -11,7 +11,7 @@ from torch import Tensor
 from poker_rl.learning import collectives
 
 
-def sample_uniform(seed: Tensor, count: int) -> Tensor:
+def sample_uniform_numbers(seed: Tensor, count: int) -> Tensor:
     """Return pseudorandom numbers in [0, 1), equal on every type of device, [count] float64.
 
     They are the outputs of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) from a seed [] int64.

@@ -16,13 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.config.input_checks import ConfigError, PositiveInt
+from poker_rl.nets.legal_logits import LegalActions, compute_legal_logits
 from poker_rl.nets.net_interface import Features, NetDimensions
-from poker_rl.nets.sparse_layers import (
-    LegalActions,
-    SparseLinearFunction,
-    compute_legal_logits,
-    find_nonzeros_if_sparse,
-)
+from poker_rl.nets.sparse_inputs import SparseLinearFunction, find_nonzeros_if_sparse
 
 InitScheme = Literal["orthogonal", "torch"]
 ActivationName = Literal["relu", "tanh"]
@@ -53,7 +49,7 @@ class MLPConfig:
 class ReplicatedLinear(nn.Module):
     """K linear maps of B rows each, [K, B, in] -> [K, B, out].
 
-    A layer that reads observations, which are often sparse, may skip zeros, see `sparse_layers`. An
+    A layer that reads observations, which are often sparse, may skip zeros, see `sparse_inputs`. An
     inner layer, which is between hidden layers, may compute in bfloat16, see `precision`.
     """
 

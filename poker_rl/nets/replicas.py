@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.nets.dense import compute_all_or_legal_logits
-from poker_rl.nets.sparse_layers import LegalActions
+from poker_rl.nets.legal_logits import LegalActions
 
 
 def count_replicas(module: nn.Module) -> int:
@@ -21,7 +21,7 @@ def count_replicas(module: nn.Module) -> int:
     return next(module.parameters()).shape[0]
 
 
-def view_replicas(module: nn.Module, replicas: slice) -> nn.Module:
+def slice_replicas(module: nn.Module, replicas: slice) -> nn.Module:
     """Return a network that has only these replicas; its weights are views of those of `module`."""
     # `deepcopy` takes the views in `memo` instead of copying the weights.
     memo: dict[int, Any] = {
@@ -33,7 +33,7 @@ def view_replicas(module: nn.Module, replicas: slice) -> nn.Module:
 
 def clone_replicas(module: nn.Module, replicas: slice) -> nn.Module:
     """Return a network that has copies of these replicas."""
-    return deepcopy(view_replicas(module, replicas))
+    return deepcopy(slice_replicas(module, replicas))
 
 
 def expand_replicas(weights: Mapping[str, Tensor], replicas: int) -> dict[str, Tensor]:

@@ -30,7 +30,7 @@ from poker_rl.games.poker.position_notation import (
     list_hand_combinations,
     parse_position,
 )
-from poker_rl.games.poker.record_dtypes import CALL
+from poker_rl.games.poker.table_dtypes import CALL
 from poker_rl.games.tables import tables_from_records
 from poker_rl.play.bet_size_groups import MoveGroup, format_chips_in_unit, group_moves
 from poker_rl.players.player import Player, compute_checked_probs
@@ -76,10 +76,10 @@ class PositionAdvice:
     ) -> None:
         self.game, self.player, self.player_name = game, player, player_name
         self.records, self.hand_class = records, hand_class
-        # Chips that the seat to act has put into the pot, with blinds and ante: in total after each
-        # legal bet or raise (a dictionary by action), and before the present street (a number).
+        # By legal bet or raise: chips of the seat to act in the pot after it, with blinds and ante.
         self.raise_targets = game.compute_raise_targets(records[0])
-        self.bet_before_street = game.count_chips_matched_earlier(records[0])
+        # Chips that it has put in before the present street; on the first street, the ante.
+        self.bet_before_street = game.compute_bet_before_street(records[0])
         # Arrays have the shape [actions]. Action values are in chips, NaN if unknown.
         self.probs = compute_checked_probs(game, player, records).mean(0)
         values, payoffs = player.action_values(records), player.state_values(records)
@@ -155,7 +155,7 @@ class PositionAdvice:
 
     def _describe_situation(self) -> str:
         record = self.records[0]
-        variant_game = self.game.get_variant_game(record)
+        variant_game = self.game.get_game_at_table(record)
         hole_cards, _, board_text = self.infoset_name.split(" ")[1].partition("|")
         actions_text = format_actions(self.game, record)
         facts = [f"{describe_seat(variant_game, int(record['to_act']))} with {hole_cards}"]
@@ -197,7 +197,7 @@ class PositionAdvice:
             return group.label.split(" ")[0].lower()
         if group.name:
             name = group.name + f" to {first}" * (group.name != f"raise_{first}")
-            variant_game = self.game.get_variant_game(self.records[0])
+            variant_game = self.game.get_game_at_table(self.records[0])
             if isinstance(variant_game, NoLimitPoker) and self.bet_before_street:
                 name += f" ({first - self.bet_before_street} on this street)"
             return name
@@ -227,7 +227,7 @@ def print_advice(
     device = prepare_process(config.device, config.threads, seed=0)
     with error_prefix("player" if config.run is None else "run"):
         player, player_name = load_player(spec, game, device, option_dirs), resolve_spec(spec)
-    is_class = list_hand_combinations(game.get_variant_game(records[0]), config.hand) is not None
+    is_class = list_hand_combinations(game.get_game_at_table(records[0]), config.hand) is not None
     hand_class = config.hand if is_class else None
     advice = PositionAdvice(game, player, player_name, records, hand_class)
     if config.json:

@@ -82,7 +82,7 @@ def group_moves(
     if bet_range is None:
         return groups
     low = bet_range.min_bet_action
-    chips_minus_action = bet_range.min_bet - low  # the same for all bets
+    chips_minus_action = bet_range.min_bet - low  # this difference is the same for all bets
     high = bet_range.max_bet - chips_minus_action
 
     def add_bets(label: str, first: int, last: int, is_subgroup: bool = True) -> None:
@@ -101,7 +101,7 @@ def group_moves(
     start = low + 1
     assert isinstance(game, DisplayedPoker)  # no other games let a seat bet any number of chips
     for label, pot_percent in MAX_POT_PERCENT_OF_GROUP.items():
-        end = compute_pot_raise_to(game.get_variant_game(record[0]), record[0], pot_percent)
+        end = compute_pot_raise_to(game.get_game_at_table(record[0]), record[0], pot_percent)
         end = min(max(end, start - 1), high - 1)
         add_bets(label, start, end)
         start = end + 1

@@ -103,7 +103,7 @@ class LiveHand:
         except ConfigError:
             return None
 
-    def play_move(self, move: LegalMove) -> LiveHand:
+    def apply_move(self, move: LegalMove) -> LiveHand:
         """Return the hand after a legal move of the seat to act."""
         tables = tables_from_records(self.setup.game, self.record.copy())
         tables.step(np.array([move.action]))
@@ -118,7 +118,7 @@ class LiveHand:
             probs = compute_checked_probs(game, player, hand.record.copy())
             stream = hand.seed, hand.hand_number, ACTION_STREAM, len(hand.steps)
             action = int(sample_from_probs(probs, _create_generator(*stream).random(1))[0])
-            hand = hand.play_move(game.list_moves(hand.record[0], [action])[0])
+            hand = hand.apply_move(game.list_moves(hand.record[0], [action])[0])
         return hand
 
 

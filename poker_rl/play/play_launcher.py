@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.input_checks import ConfigError, Range, Seed, error_prefix
 from poker_rl.config.option_files import list_user_option_dirs
-from poker_rl.config.plugins import check_packages
+from poker_rl.config.plugins import check_optional_packages
 from poker_rl.play.session import Session
 from poker_rl.play.session_file import read_session
 from poker_rl.play.table_setup import TableSetup, build_table_setup, rebuild_table_setup
@@ -72,7 +72,7 @@ def start_play(
 ) -> None:
     """Play in the terminal, or serve the page, until the user stops it."""
     if config.ui == "page":
-        check_packages("play", "ui: the page", *PAGE_PACKAGES)
+        check_optional_packages("play", "ui: the page", *PAGE_PACKAGES)
     if config.run is not None and group_config is not None:
         raise ConfigError("game: is that of the run; give run=FOLDER or game=NAME, not both")
     has_choice = bool(group_config is not None or config.run or config.against)

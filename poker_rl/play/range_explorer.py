@@ -63,7 +63,7 @@ def explore_ranges(
     player_names = player_names or list(players)[:1]
     if len(player_names) > MAX_PLAYERS or not set(player_names) <= set(players):
         raise MoveNotAllowedError("There is no such player of this game.")
-    variant_game = game.get_variant_game(hand.record[0])
+    variant_game = game.get_game_at_table(hand.record[0])
     tables = Tables(game, 1, 0)
     deck = np.arange(variant_game.cards_dealt, dtype=np.int8)[None]
     tables.deal(decks=deck, variants=int(hand.record["variant"][0]))

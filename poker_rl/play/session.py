@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from poker_rl.config.input_checks import ConfigError
-from poker_rl.evaluation.matches.match_statistics import StyleCounter, is_holdem
+from poker_rl.evaluation.matches.winnings_and_playing_style import StyleCounter, is_holdem
 from poker_rl.evaluation.result import get_result_scale_and_unit
 from poker_rl.evaluation.starting_hand_grid import (
     compute_hand_grid_of_table,
@@ -196,7 +196,7 @@ class Session:
         """
         self._check_request_is_current(turn_id, is_over=False)
         move = find_requested_move(self.setup.game, self.current_hand.record[0], action)
-        hand = self.current_hand.play_move(move).play_opponents()
+        hand = self.current_hand.apply_move(move).play_opponents()
         self._set_current_hand(hand, len(self.current_hand.steps))
         return self.build_view()
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS, compute_half_width
-from poker_rl.evaluation.matches.match_statistics import compute_style_statistics
+from poker_rl.evaluation.matches.winnings_and_playing_style import compute_style_statistics
 from poker_rl.evaluation.result import get_result_scale_and_unit
 from poker_rl.games.game import Game
 from poker_rl.play.live_hand import PERSON_INDEX

@@ -190,7 +190,7 @@ def _find_invalid_row(probs, legal_mask):  # type: ignore[no-untyped-def]
     return -1
 
 
-def find_first_occurrences(players: Sequence[Player]) -> np.ndarray:
+def find_first_player_indices(players: Sequence[Player]) -> np.ndarray:
     """Return for each of P players the smallest index at which the same object is listed, [P]."""
     ids = [id(player) for player in players]
     return np.array([ids.index(player_id) for player_id in ids])
@@ -208,7 +208,8 @@ def sample_player_actions(
     Each player has its own generator of random numbers. A player that is listed several times is
     queried once, with its first generator.
     """
-    acting_player, actions = find_first_occurrences(players)[player_index], np.empty(len(rows), int)
+    acting_player = find_first_player_indices(players)[player_index]
+    actions = np.empty(len(rows), int)
     for i in np.unique(acting_player):
         is_players = acting_player == i
         records = tables.records.take(rows[is_players])

@@ -28,7 +28,7 @@ import torch
 from poker_rl.config.build import build
 from poker_rl.config.input_checks import ConfigError, error_prefix
 from poker_rl.config.option_files import list_option_dirs, load_option, read_plain_yaml
-from poker_rl.config.threads_and_compile_cache import set_one_thread_by_default
+from poker_rl.config.threads_and_numba_cache import set_one_thread_by_default
 from poker_rl.games.game import Game
 from poker_rl.players.bet_sizes_player import BetSizesPlayer, is_restricted_to_bet_sizes
 from poker_rl.players.player import GreedyWrapper, Player, get_class_path, player_from_dict
@@ -132,7 +132,7 @@ def resolve_distinct_specs(specs: Sequence[str]) -> list[str]:
 
 
 def resolve_file_and_player(spec: str) -> tuple[Path, str]:
-    """Return the snapshot file of a spec, and its player as text, such as `average.7:greedy`."""
+    """Return the snapshot file that a spec names, and the player in it, like `average.7:greedy`."""
     path, name, instance, is_greedy = parse_spec(spec)
     name = read_headline_player_name(path) if name is None else name
     instance_suffix = "" if instance is None else f".{instance}"

@@ -26,7 +26,7 @@ from poker_rl.nets.cpu_gpu_transfers import copy_to_device, start_copy_to_host
 from poker_rl.nets.dense import ACTIVATIONS, ReplicatedMLP
 from poker_rl.nets.net_interface import SEPARABLE_FEATURES
 from poker_rl.nets.precision import use_full_precision
-from poker_rl.nets.replicas import view_replicas
+from poker_rl.nets.replicas import slice_replicas
 from poker_rl.players.network_player import NetworkPlayer, get_network_index
 from poker_rl.players.player import NonFiniteProbsError, Player, compute_checked_probs
 
@@ -65,7 +65,7 @@ class RepresentativeHands:
 
 
 class RangePolicyQuery:
-    """Query of heads-up poker players for their policy at public states with every hand."""
+    """Query for the policy of heads-up poker players at public states, with every hand."""
 
     def __init__(self, game: Game, ranges: Ranges, boards: Boards) -> None:
         self._game, self._poker_game = game, check_heads_up(game)
@@ -219,7 +219,7 @@ def start_network_query(
         state_index = copy_to_device(states, device)
         state_part = copy_to_device(state_features[states], device)
         legal_mask = copy_to_device(legal_masks[states], device)[:, None]  # [D, 1, A]
-        module = view_replicas(player.module, slice(network, network + 1))
+        module = slice_replicas(player.module, slice(network, network + 1))
         block_size = max(1, block_rows // len(states))
         with use_full_precision():
             compute_outputs = _create_pair_forward(module, state_part, hand_part)

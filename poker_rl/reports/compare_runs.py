@@ -88,7 +88,9 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
     """Draw a panel for each measure of each game, with a curve or profile for each group."""
     config = comparisons[0].config
     panels = [
-        Panel(one.game, one.build_curves(m), one.format_with_unit(m), m.endswith(LOWER_IS_BETTER))
+        Panel(
+            one.game, one.build_curves(m), one.format_measure_name(m), m.endswith(LOWER_IS_BETTER)
+        )
         for one in comparisons
         for m in one.measures
     ]
@@ -130,7 +132,7 @@ def build_performance_profile_panels(comparisons: Sequence[Comparison]) -> list[
             share, *ends = compute_performance_profile(strata, thresholds)
             band = "interval", ends[0], ends[1]
             lines.append(CurveLine(label, sign * thresholds, share, (band,), color=color))
-        title = f"{comparisons[0].game}: {comparisons[0].format_with_unit(measure)}"
+        title = f"{comparisons[0].game}: {comparisons[0].format_measure_name(measure)}"
         if len(comparisons) > 1:
             title = f"all games: {measure} / value before training"
         panels.append(Panel(title, lines, f"share of runs {relation} the threshold"))

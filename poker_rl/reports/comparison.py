@@ -202,7 +202,7 @@ class Comparison:
 
     def build_rows(self) -> TextRows:
         """Return the rows of the table: the headings, then a row for each group."""
-        headings = ["group", "seeds", "player", *map(self.format_with_unit, self.measures)]
+        headings = ["group", "seeds", "player", *map(self.format_measure_name, self.measures)]
         rows = [[*headings, self.config.x_axis, "minutes"]]
         for group in self.groups:
             counted, count = len(group.counted_runs), len({run.seed for run in group.runs})
@@ -232,7 +232,7 @@ class Comparison:
             text = f"{value:.3g} [{low:.3g}, {high:.3g}]"
         return text if seeds == run_count else f"{text} ({seeds} seeds)"
 
-    def format_with_unit(self, measure: str) -> str:
+    def format_measure_name(self, measure: str) -> str:
         """Return a measure without the prefix "eval/", followed by its unit if that is known."""
         units = dict.fromkeys(one["unit"] for one in self.records if one["figure"] == measure)
         units_text = " or ".join(filter(None, units))

@@ -18,11 +18,11 @@ from poker_rl.evaluation.agreement_with_recorded_hands import (
     to_full_game_player,
 )
 from poker_rl.evaluation.best_response.exploitability_lower_bounds import (
+    compute_best_response_bound,
     compute_lbr_bound,
-    compute_trained_bound,
 )
 from poker_rl.evaluation.matches.duplicate_match import check_seat_count, play_mixed_table
-from poker_rl.evaluation.matches.match_statistics import measure_winnings_and_style
+from poker_rl.evaluation.matches.winnings_and_playing_style import measure_winnings_and_style
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
@@ -207,12 +207,12 @@ def measure_and_report_players(evaluation: Evaluation, players: Mapping[str, Pla
         for name, player in players.items()
         for result in evaluator.evaluate_player(name, player, config.exact)
     ]
-    bounds, options = [], (evaluator.deals, config.seed, evaluator.use_aivat)
+    bounds, options = [], (evaluator.deals, config.seed, evaluator.uses_aivat)
     for name, player in players.items():
         if config.lbr:
             bounds.append(compute_lbr_bound(game, player, name, *options[:2]))
         if best_responses:
-            bounds.append(compute_trained_bound(game, player, name, best_responses, *options))
+            bounds.append(compute_best_response_bound(game, player, name, best_responses, *options))
     matches = [
         measure_winnings_and_style(
             game, evaluator.tree, name, players[name], other_name, other, *options
@@ -221,7 +221,7 @@ def measure_and_report_players(evaluation: Evaluation, players: Mapping[str, Pla
     ]
     winnings, styles = ([one for match in matches for one in match[kind]] for kind in (0, 1))
     protocol = f"{evaluator.deals:,} deals, each played in every seat"
-    protocol += ", with the variance reduced by aivat" * evaluator.use_aivat
+    protocol += ", with the variance reduced by aivat" * evaluator.uses_aivat
     protocol += ", all other seats taken by the same opponent" * (game.seats > 2)
     evaluation.add_table(measures, build_rows=build_long_rows)
     evaluation.add_table(bounds, "lower bounds on exploitability; 95 % interval", build_long_rows)

@@ -24,7 +24,7 @@ from poker_rl.games.game_tree import GameTree, count_nodes, get_tree
 from poker_rl.games.hand_history import HandHistory, hand_history_from_record
 from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
 from poker_rl.games.poker.phh_writer import check_phh_support, format_phh
-from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
+from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
@@ -88,7 +88,7 @@ def export_files(
         print_line(f"{config.policy}: {counted}, named as in {program}")
     if config.hands is not None and config.out is not None:
         formatted_hands = []
-        hands = play_hands(game, (player, opponent), config.hands, config.seed)
+        hands = create_hand_histories(game, (player, opponent), config.hands, config.seed)
         for number, (hand, own_seat) in enumerate(hands, start=1):
             names = [opponent_name] * int(game.definitions[hand.variant]["seats"])
             names[own_seat] = name
@@ -117,7 +117,7 @@ def check_export_settings(config: ExportConfig, game: Game) -> None:
         raise ConfigError(f"policy: {game.name} is too large for all of a policy to be written")
 
 
-def play_hands(
+def create_hand_histories(
     game: Game, players: tuple[Player, Player], hand_count: int, seed: int
 ) -> list[tuple[HandHistory, int]]:
     """Play `hand_count` deals; return a hand of each deal, with the seat of `players[0]` in it.

@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from poker_rl import __version__
 from poker_rl.config.input_checks import ConfigError
-from poker_rl.config.plugins import check_packages
+from poker_rl.config.plugins import check_optional_packages
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables, tables_from_records
@@ -61,7 +61,7 @@ def list_output_paths(path: Path) -> list[Path]:
 
 def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
     """Write the weights of the trained player that `spec` names; return a message on the files."""
-    check_packages("export", "the file", *EXPORT_PACKAGES)
+    check_optional_packages("export", "the file", *EXPORT_PACKAGES)
     if parse_bot_name(spec) is None:
         source, name = resolve_file_and_player(spec)
     elif isinstance(player, PretrainedBot):

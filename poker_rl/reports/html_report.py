@@ -40,7 +40,7 @@ from poker_rl.reports.run_data import (
     read_run,
 )
 from poker_rl.reports.table_formats import (
-    Markup,
+    Html,
     TextRows,
     build_long_rows,
     create_html_document,
@@ -89,7 +89,7 @@ def write_report(
     print_line(f"written: {output_path}")
 
 
-def render_comparison(runs: Sequence[RunData]) -> Iterator[Markup]:
+def render_comparison(runs: Sequence[RunData]) -> Iterator[Html]:
     """Yield HTML with the tables, notes and curves of `poker-rl compare`."""
     yield create_html_element("h2", "Side by side")
     measured_runs = [run for run in runs if run.headline_measures]
@@ -103,7 +103,7 @@ def render_comparison(runs: Sequence[RunData]) -> Iterator[Markup]:
             yield embed_figure(draw_comparison([comparison]), f"curves of {comparison.game}")
 
 
-def render_run(run: RunData, config: ReportConfig, option_dirs: Sequence[Path]) -> Iterator[Markup]:
+def render_run(run: RunData, config: ReportConfig, option_dirs: Sequence[Path]) -> Iterator[Html]:
     """Yield HTML with results, figures, sample hands, settings and provenance of a run."""
     game: Game = build(run.config.get("game"), "game", Game)
     snapshot = find_newest_snapshot(run.folder) if list_snapshots(run.folder) else None
@@ -131,7 +131,7 @@ def render_run(run: RunData, config: ReportConfig, option_dirs: Sequence[Path]) 
     yield create_html_table(build_manifest_rows(run))
 
 
-def render_result_tables(results: Sequence[Result], headline_player: str | None) -> Markup:
+def render_result_tables(results: Sequence[Result], headline_player: str | None) -> Html:
     """Return an HTML element with a table of results for each player, without empty columns."""
     tables = []
     for player in dict.fromkeys(result.player for result in results):
@@ -152,7 +152,7 @@ def summarize_run(run: RunData, snapshot: Path | None) -> str:
     return ", ".join([*facts, run.machine])
 
 
-def render_figures(run: RunData, game: Game, players: Mapping[str, Player]) -> Iterator[Markup]:
+def render_figures(run: RunData, game: Game, players: Mapping[str, Player]) -> Iterator[Html]:
     """Yield HTML with a run's curves and, in small games and hold'em, policies of `players`."""
     opponents = OpponentFileCopies(run.folder)
     evaluator: PlayerEvaluator = build(
@@ -167,7 +167,7 @@ def render_figures(run: RunData, game: Game, players: Mapping[str, Player]) -> I
         yield embed_figure(figure, name.replace("_", " "))
 
 
-def render_sample_hands(game: Game, player: Player, config: ReportConfig) -> Iterator[Markup]:
+def render_sample_hands(game: Game, player: Player, config: ReportConfig) -> Iterator[Html]:
     """Yield HTML of hands that a player plays against itself: tables of the moves, and payoffs."""
     player = player.select_instance(0) if player.instance_count > 1 else player
     generator, tables = np.random.default_rng(config.seed), Tables(game, 1, config.seed)
@@ -187,7 +187,7 @@ def render_sample_hands(game: Game, player: Player, config: ReportConfig) -> Ite
         yield create_html_element("div", create_html_table(rows), payoff_line)
 
 
-def render_settings(run: RunData, option_dirs: Sequence[Path]) -> Iterator[Markup]:
+def render_settings(run: RunData, option_dirs: Sequence[Path]) -> Iterator[Html]:
     """Yield a run's settings and their defaults as an HTML table, with differences highlighted."""
     names = run.config["names"]
     config = {k: v for k, v in run.config.items() if k not in {*LOCATION_SETTINGS, "names"}}
@@ -223,7 +223,7 @@ def build_manifest_rows(run: RunData) -> TextRows:
     return rows
 
 
-def embed_figure(figure: Figure, description: str) -> Markup:
+def embed_figure(figure: Figure, description: str) -> Html:
     """Return a figure as HTML with an image for each panel, so that panels fit on any screen.
 
     Title and footnote become text of the page. `figure` is changed and can't be drawn afterwards.
@@ -235,7 +235,7 @@ def embed_figure(figure: Figure, description: str) -> Markup:
     artists: list[Artist] = [*figure.legends, *(ax for ax in figure.axes if ax.get_visible())]
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
-    rows: tuple[list[Markup], list[Markup]] = [], []  # legends and panels
+    rows: tuple[list[Html], list[Html]] = [], []  # legends and panels
     for number, artist in enumerate(artists, start=1):
         for other in artists:
             other.set_visible(other is artist)

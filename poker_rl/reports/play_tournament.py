@@ -36,7 +36,7 @@ from poker_rl.evaluation.matches.tournament_lineups_and_ranking import (
     TournamentResults,
     assign_players_to_tables,
     compute_tournament_results,
-    list_ranked_players,
+    list_counted_players,
 )
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
@@ -196,11 +196,11 @@ class Tournament:
         return self.folder / TABLES_FOLDER / f"{table:06}.npy"
 
     def play_table(self, table: int) -> None:
-        """Play all deals at a table, and save the winnings that `read_table_results` returns."""
+        """Play all deals at a table, and save the winnings for `read_table_results`."""
         seat_order = self.seat_orders[table]
         players = [self.players[player] for player in seat_order]
         blocks = play_deals(self.game, players, self.plan.deals, self.plan.seed)
-        columns = [seat_order.index(player) for player in list_ranked_players(seat_order)]
+        columns = [seat_order.index(player) for player in list_counted_players(seat_order)]
         with atomic_replacement(self.get_results_path(table)) as path, path.open("wb") as file:
             np.save(file, blocks[:, columns].T)
 
@@ -211,7 +211,7 @@ class Tournament:
         several seats there, only the player in seat 0.
         """
         path = self.get_results_path(table)
-        shape = len(list_ranked_players(self.seat_orders[table])), self.plan.deals
+        shape = len(list_counted_players(self.seat_orders[table])), self.plan.deals
         try:
             with open_regular_file(path, MIB + 8 * prod(shape)) as file:
                 return np.lib.format.read_array(file).astype(float).reshape(shape)

@@ -9,7 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from poker_rl.config.plugins import check_packages
+from poker_rl.config.plugins import check_optional_packages
 from poker_rl.storage.run_files import (
     METRICS_FILE,
     read_config_and_manifest,
@@ -32,19 +32,19 @@ def watch_run(folder: Path) -> None:
     config, _ = read_config_and_manifest(folder)
     if not sys.stdout.isatty():
         printed = 0
-        for rows in follow_metrics_rows(folder):
+        for rows in poll_metrics_rows(folder):
             for count in range(printed + 1, len(rows) + 1):
                 cells = describe_progress(folder, config, rows[:count])
                 print_line(", ".join(f"{label}: {text}" for label, text in cells.items()))
             printed = len(rows)
         return
-    check_packages("watch", "watch", "rich")
+    check_optional_packages("watch", "watch", "rich")
     from rich.live import Live
     from rich.table import Table
     from rich.text import Text
 
     with Live(auto_refresh=False) as live:
-        for rows in follow_metrics_rows(folder):
+        for rows in poll_metrics_rows(folder):
             cells = {"run": f"{folder}, {read_manifest(folder).get('status')}", "progress": "none"}
             cells |= describe_progress(folder, config, rows)
             for name, tag in find_first_measure_tags(rows).items():
@@ -55,7 +55,7 @@ def watch_run(folder: Path) -> None:
             live.update(table, refresh=True)
 
 
-def follow_metrics_rows(folder: Path) -> Iterator[list[dict[str, float]]]:
+def poll_metrics_rows(folder: Path) -> Iterator[list[dict[str, float]]]:
     """Yield all rows that metrics.jsonl has so far, every second until the run has ended."""
     is_running, path = True, folder / METRICS_FILE
     while is_running:

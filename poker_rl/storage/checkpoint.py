@@ -26,7 +26,7 @@ from poker_rl.config.input_checks import (
     memory_errors_as_config_errors,
     open_regular_file,
 )
-from poker_rl.config.plugins import check_packages
+from poker_rl.config.plugins import check_optional_packages
 from poker_rl.storage.disk import atomic_replacement, name_path_in_errors
 
 STATE_FILE = "state.pt"
@@ -145,7 +145,7 @@ def load_snapshot(path: Path) -> dict[str, Any]:
 
 def save_safetensors(path: Path, tree: Mapping[str, Any]) -> None:
     """Save nested tensors and plain values; raise ConfigError if safetensors is not installed."""
-    check_packages("export", str(path), "safetensors")
+    check_optional_packages("export", str(path), "safetensors")
     from safetensors.torch import save_file
 
     tensors: dict[str, torch.Tensor] = {}
@@ -164,7 +164,7 @@ def load_safetensors(path: Path) -> dict[str, Any]:
 
     Raise ConfigError if the file is missing or not such a file, or safetensors is not installed.
     """
-    check_packages("export", str(path), "safetensors")
+    check_optional_packages("export", str(path), "safetensors")
     from safetensors import SafetensorError, safe_open
 
     def resolve_reference(mapping: dict[str, Any]) -> Any:

@@ -28,7 +28,7 @@ NO_LOGS = ("hydra/job_logging=none", "hydra/hydra_logging=none", "hydra.output_s
 warnings.filterwarnings("ignore", message=r"\s*'hydra/launcher/\w+' is validated against")
 
 
-def find_launcher(launcher_overrides: Sequence[str], option_dirs: Sequence[Path]) -> str:
+def find_launcher_name(launcher_overrides: Sequence[str], option_dirs: Sequence[Path]) -> str:
     """Return the name of the selected Hydra launcher; raise ConfigError if it isn't installed."""
     config = compose_launch_config(launcher_overrides, Path()).hydra
     name = str(config.runtime.choices["hydra/launcher"])

@@ -52,8 +52,8 @@ def read_job_overrides(sweep: Path) -> list[list[str]]:
 
 def save_job_outcome(sweep: Path, number: int, outcome: RunOutcome, folder: Path | None) -> None:
     """Save a job's present outcome, and its run folder if it has one, in the sweep's folder."""
-    # A job that was refused for wrong settings has no folder: `folder` may be another run's.
-    # The path is relative, because other machines may mount the file system elsewhere.
+    # A job refused for wrong settings gets no path, because `folder` may hold another run.
+    # Other paths are relative, because other machines may mount the file system elsewhere.
     path = "" if folder is None or outcome.status == "refused" else os.path.relpath(folder, sweep)
     text = json.dumps(asdict(outcome) | {"folder": path})
     write_text_atomically(sweep / f"{number:06}.json", text)

@@ -32,14 +32,14 @@ from poker_rl.storage.disk import create_writable_folder, write_text_atomically
 from poker_rl.storage.run_files import LOCATION_SETTINGS, format_overrides_label, read_manifest
 from poker_rl.storage.terminal_messages import print_error, print_line
 from poker_rl.sweeps import job_outcomes
-from poker_rl.sweeps.job_launcher import find_launcher, launch_jobs
+from poker_rl.sweeps.job_launcher import find_launcher_name, launch_jobs
 from poker_rl.training.rank_and_device import count_torchrun_processes
 from poker_rl.training.run_config import (
     CHANGEABLE_SETTINGS,
     replace_opponents_by_copies,
 )
 from poker_rl.training.run_endings import RunOutcome
-from poker_rl.training.signals import forward_signal, list_stop_signals
+from poker_rl.training.signals import call_outer_signal_handler, list_stop_signals
 from poker_rl.training.start_run import run_training_job
 
 MAX_RUN_NAME_CHARACTERS = 60
@@ -61,7 +61,7 @@ def run_sweep(
     """
     if count_torchrun_processes() > 1:
         raise ConfigError("-m: torchrun starts the processes of one run; in a sweep give workers=K")
-    launcher = find_launcher(launcher_overrides, option_dirs)
+    launcher = find_launcher_name(launcher_overrides, option_dirs)
     words = [override for override in overrides if override not in launcher_overrides]
     # The digest depends on all option files, since their contents change what the overrides mean.
     files = [path for folder in option_dirs for path in option_files.list_option_files(folder)]
@@ -171,7 +171,7 @@ def run_job(cwd: Path, sweep: Path, stop_file: Path, option_dirs: list[Path], nu
                 outcome = run_training_job(composed, option_dirs)
         job_outcomes.save_job_outcome(sweep, number, outcome, folder)
         if outcome.status == "interrupted":
-            forward_signal(outcome.exit_code - 128)
+            call_outer_signal_handler(outcome.exit_code - 128)
 
 
 def resolve_job_run(
@@ -185,7 +185,7 @@ def resolve_job_run(
         return composed, Path(str(composed.config["resume"])), False
     has_own_name = composed.config["name"] is not None
     if not has_own_name:
-        composed = name_run_by_settings(composed, option_dirs)
+        composed = add_run_name(composed, option_dirs)
     folder = compose_outputs_and_run_folder(composed)[1]
     manifest = read_manifest(folder)
     # If the user chose the run's name, the folder may have the run of another command. Resume it
@@ -198,7 +198,7 @@ def resolve_job_run(
     return resumed, folder, manifest.get("status") == "finished"
 
 
-def name_run_by_settings(composed: ComposedConfig, option_dirs: Sequence[Path]) -> ComposedConfig:
+def add_run_name(composed: ComposedConfig, option_dirs: Sequence[Path]) -> ComposedConfig:
     """Return the settings with a name for the run: its overrides and a digest of all settings."""
     settings = option_files.to_plain_dict(composed.config)
     copies = OpponentFileCopies()

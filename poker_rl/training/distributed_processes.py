@@ -19,7 +19,7 @@ from torch.distributed import Store, TCPStore  # type: ignore[attr-defined]  # i
 from torch.distributed.rendezvous import rendezvous
 
 from poker_rl.config.input_checks import ConfigError
-from poker_rl.config.threads_and_compile_cache import count_cores
+from poker_rl.config.threads_and_numba_cache import count_cores
 from poker_rl.learning import collectives
 from poker_rl.learning.collectives import ProcessLostError, ShmAllReduce, use_shm_all_reduce
 from poker_rl.storage.disk import name_path_in_errors

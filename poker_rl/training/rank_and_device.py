@@ -14,11 +14,11 @@ from poker_rl.algos.algorithm import NetworkLearner
 from poker_rl.config.build import build
 from poker_rl.config.input_checks import ConfigError, memory_errors_as_config_errors
 from poker_rl.config.target_classes import resolve_target
-from poker_rl.config.threads_and_compile_cache import count_cores, set_threads
+from poker_rl.config.threads_and_numba_cache import count_cores, set_threads
 from poker_rl.games.game import Game
 from poker_rl.learning import collectives
+from poker_rl.nets.feature_encoders import ObservationEncoder
 from poker_rl.nets.net_interface import NetConfig, NetDimensions
-from poker_rl.nets.observation_encoders import ObservationEncoder
 
 # Names of settings that give the rows of a network call; the first that the algorithm has counts.
 ROW_SETTINGS = ("batch_size", "tables", "hands_per_iteration")

@@ -128,7 +128,7 @@ class Checkpoints:
             reason = str(error).partition("\n")[0]
             raise ConfigError(f"{path} does not fit the settings of this run: {reason}") from error
 
-    def load_state_on_all_ranks(self) -> None:
+    def synchronize_ranks(self) -> None:
         """Give all ranks equal networks before training; a collective call, made by every rank.
 
         If there is a checkpoint, each rank above 0 loads its part of the checkpoint. Otherwise it
@@ -208,7 +208,7 @@ def warm_start_from_player(spec: str, algorithm: NetworkLearner, player: Player)
     if isinstance(player, PretrainedBot):
         player = player.player
     if type(player) is not NetworkPlayer:
-        raise ConfigError(f"{spec} is no run and no player with the network of a policy")
+        raise ConfigError(f"{spec} is no run and has no policy network of this game")
     own_player = algorithm.players().get("current")
     if type(own_player) is not NetworkPlayer:
         raise ConfigError("this algorithm can start from a run, but not from a player")

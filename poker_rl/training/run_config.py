@@ -12,7 +12,7 @@ from poker_rl.config import option_files
 from poker_rl.config.build import build, convert_fields
 from poker_rl.config.compose import ComposedConfig, RootConfig
 from poker_rl.config.input_checks import ConfigError, NonNegativeInt, PositiveInt, error_prefix
-from poker_rl.config.threads_and_compile_cache import MAX_AUTO_THREADS, count_cores
+from poker_rl.config.threads_and_numba_cache import MAX_AUTO_THREADS, count_cores
 from poker_rl.games.game import Game
 from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.storage.run_files import CONFIG_FILE, read_config_and_manifest

@@ -32,7 +32,7 @@ def list_stop_signals() -> list[signal.Signals]:
     return [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
 
 
-def forward_signal(number: int) -> None:
+def call_outer_signal_handler(number: int) -> None:
     """Call this process's handler of a signal that has ended a run, if there is one.
 
     Such a handler belongs to a sweep or to a launcher; the one of submitit queues the job again.
@@ -90,7 +90,7 @@ class StopSignals:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        # An error raised by a logger has exit code 128. If a signal came too, its exit code counts.
+        # A logger's error has exit code 128; after a signal, the signal's exit code replaces it.
         if isinstance(error, RunInterruptedError) and self.number:
             error.exit_code = 128 + self.number
         self._stack.close()

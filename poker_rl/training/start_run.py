@@ -164,7 +164,7 @@ def train_in_folder(
     config = {**config, "resume": None}
     if not collectives.is_main_process():
         checkpoints = Checkpoints(Path(), config, game, algorithm)
-        checkpoints.load_state_on_all_ranks()
+        checkpoints.synchronize_ranks()
         Trainer(config, algorithm, evaluator, checkpoints).run()
         return
     names = config["names"]
@@ -212,8 +212,8 @@ def prepare_run_folder(
             session = {"threads": config["threads"], "from": checkpoints.last_progress}
             recorder.manifest["resumed"].append(run_files.describe_process(device) | session)
             recorder.manifest.pop("error", None)
-        remove_partial_files(folder)  # while the other processes wait in `load_state_on_all_ranks`
-        checkpoints.load_state_on_all_ranks()
+        remove_partial_files(folder)  # while the other processes wait in `synchronize_ranks`
+        checkpoints.synchronize_ranks()
         copy_into_folder(folder, files_to_copy)
         run_files.write_config(folder, config)
         recorder.write_manifest(status="running", end=None)

@@ -8,6 +8,8 @@ from learner_contexts import (
     build_learner,
     learn_decisions,
     measure_exploitability,
+    mlp,
+    record_results,
 )
 from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
@@ -17,7 +19,6 @@ from poker_rl.config import ConfigError
 from poker_rl.config.schedules import Constant, Linear, LogLinear
 from poker_rl.learning import HAND_ENDED, RolloutBatch
 from poker_rl.learning.advantages import compute_retrace_targets_and_advantages
-from poker_rl.nets import MLPConfig
 from poker_rl.nets.action_probs import masked_log_softmax
 
 
@@ -25,8 +26,7 @@ def learner(game, seed=0, opponent=None, **changed):
     settings = {"hands_per_iteration": 144, "enumerate_deals": True, "minibatches": 2}
     settings |= {"actor_lr": Constant(start=3e-3), "critic_lr": Constant(start=5e-3)}
     settings |= {"kl_uniform_coef": Constant(start=0.2), "reward_scale": 2.0, "ema_decay": 0.9}
-    net = MLPConfig(hidden_sizes=[16], activation="relu", init="torch", features="observation")
-    return build_learner("actor_critic", game, net, seed, opponent, settings | changed)
+    return build_learner("actor_critic", game, mlp(16), seed, opponent, settings | changed)
 
 
 def two_decisions(behavior_prob, reward):
@@ -106,10 +106,7 @@ def test_every_setting_trains_and_resumes_to_the_bit(changed):
 def test_the_traverser_alone_explores():
     settings = {"hands_per_iteration": 1000, "enumerate_deals": False, "exploration": 0.5}
     one = learner(game_of("leduc"), **settings)
-    play, batches = one.services.rollout.play_full_hands, []
-    one.services.rollout.play_full_hands = lambda *given: (
-        batches.append(play(*given)) or batches[-1]
-    )
+    batches = record_results(one.services.rollout, "play_full_hands")
     one.learn()
     (batch,), policy = batches, np.concatenate(one._recorded_policies)
     prob = policy[np.arange(len(batch)), batch.action]

@@ -5,6 +5,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 import torch
+from holdem_bots import cards
 from learner_contexts import (
     always_fold,
     build_learner,
@@ -20,7 +21,6 @@ from toy_games import kuhn
 
 from poker_rl.config import ConfigError
 from poker_rl.config.schedules import Constant, Linear
-from poker_rl.games.cards import parse_cards
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
 from poker_rl.nets import HistoryNetConfig
 
@@ -39,11 +39,6 @@ def apu(game, seed=0, opponent=None, net=MLP_16, **changed):
     settings |= {"entropy_coef": Constant(start=0.0)}
     settings |= {"actor_lr": Constant(start=1e-3), "critic_lr": Constant(start=1e-2)}
     return build_learner("apu", game, net, seed, opponent, settings | changed)
-
-
-def stored(learner, copy=0):
-    items = learner._learners[0].buffer.state_dict()["items"]
-    return {name: parts[copy].numpy() for name, parts in items.items()}
 
 
 def weights(learner):
@@ -80,10 +75,6 @@ HOLES = "AsAh 3c3d 4c4d 5c5d 6c6d 7c7d"
 BOARDS = ["2c8hJsQd9s", "TsJsQsKsAs", "2c8hJsQd9s"] * 2  # the second one plays for everybody
 
 
-def cards(text):
-    return parse_cards(text.replace(" ", ""), "23456789TJQKA", "cdhs")
-
-
 def scripted(learner):
     """Let the learner play those three hands."""
     decks = np.array([cards(HOLES + board) for board in BOARDS], np.int8)
@@ -109,7 +100,8 @@ def test_the_published_reward_on_three_hands(unit, power):
     learner = apu(game_of("limit_holdem_6p"), **settings)
     scripted(learner)
     learner.learn()
-    columns = stored(learner)
+    items = learner._learners[0].buffer.state_dict()["items"]
+    columns = {name: parts[0].numpy() for name, parts in items.items()}
     found = {}
     records = learner.services.rollout.tables.records
     packed = learner._table_packer.pack(records)

@@ -6,7 +6,7 @@ import torch
 from learner_contexts import build_learner, cpu_context, learn_decisions, measure_exploitability
 from resuming import check_resumes_to_the_bit
 from toy_games import kuhn, label, leduc
-from tree_values import compute_counterfactual_values
+from tree_values import any_policy, compute_counterfactual_values
 
 from poker_rl.algos.deep_cfr import traverse_hands
 from poker_rl.config import ConfigError
@@ -31,12 +31,6 @@ def learner(game, seed=0, opponent=None, net=NET, **changed):
 def agents_of(game, hands=1):
     seats = NetworkAssignment(network_sharing="per_seat", instances=1, seating="fixed")
     return LearnerServices(cpu_context(game, NET), seats, tables_per_instance=hands)
-
-
-def any_policy(tree, seed):
-    return tree.normalize_policy(
-        np.random.default_rng(seed).random(tree.legal_mask.shape) * tree.legal_mask
-    )
 
 
 @pytest.mark.parametrize("game", [kuhn(), kuhn(3), leduc()], ids=label)
@@ -106,9 +100,8 @@ def test_a_full_memory_is_a_uniform_sample_of_the_observations_it_met():
     services.observation_column = services.observation_column._replace(width=11)
     sampled = []
     for _ in range(200):
-        memory = MergingBuffer(
-            services, capacity=2, iteration_weight_power=1.0
-        )  # of two copies: 4 rows
+        # Of two copies: 4 rows.
+        memory = MergingBuffer(services, capacity=2, iteration_weight_power=1.0)
         for bits in range(8):
             memory.iteration += 1
             row = np.unpackbits(np.array([[bits]], np.uint8), axis=1).astype(np.uint8)

@@ -56,7 +56,7 @@ class PolicyGradient(NetworkLearner, NetworkAssignment):
         log_prob = log_policy.gather(1, services.to_tensor(batch.action)[:, None])[:, 0]
         loss = -(log_prob * services.to_tensor(chips)).sum() / self.hands
         take_gradient_step(loss, self._optimizer)
-        self.count_progress(len(batch))
+        self.add_progress(len(batch))
         self.progress.updates += 1
         return {"loss/policy": loss.item()}
 

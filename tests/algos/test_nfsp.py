@@ -10,6 +10,7 @@ from learner_contexts import (
     cpu_context,
     learn_decisions,
     measure_exploitability,
+    mlp,
 )
 from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
@@ -22,7 +23,6 @@ from poker_rl.config.option_files import load_option
 from poker_rl.config.schedules import Constant, Linear
 from poker_rl.learning import HAND_ENDED, NEXT_PENDING, RolloutBatch
 from poker_rl.learning.buffers.insertion_rules import ExponentialReservoir
-from poker_rl.nets import MLPConfig
 
 
 def built(kind, game, seed, opponent, **changed):
@@ -32,8 +32,7 @@ def built(kind, game, seed, opponent, **changed):
     settings |= {"learning_starts": 32, "replay_capacity": 500, "target_update_interval": 5}
     settings |= {"lr": Constant(start=3e-3), "network_sharing": "per_seat"}
     settings |= {"epsilon": Linear(start=0.2, end=0.0, horizon=1000)}
-    net = MLPConfig(hidden_sizes=[32], activation="relu", init="torch", features="observation")
-    return kind(**settings | changed, context=cpu_context(game, net, seed, opponent))
+    return kind(**settings | changed, context=cpu_context(game, mlp(32), seed, opponent))
 
 
 def dqn(game, seed=0, opponent=None, **changed):

@@ -4,27 +4,26 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-import torch
 from decision_recorder import record_decisions
 from learner_contexts import (
     average_settings,
     cpu_context,
     learn_decisions,
     measure_exploitability,
+    mlp,
     ppo_settings,
+    set_outputs,
 )
 from random_games import game as game_of
 from resuming import check_resumes_to_the_bit
 
 from poker_rl.algos.nfsp_ppo import NFSPWithPPO
 from poker_rl.learning import NEXT_PENDING
-from poker_rl.nets import MLPConfig
 
 
 def nfsp(game, seed=0, **changed):
     settings = ppo_settings(**{"average_policy": average_settings(), "eta": 0.3} | changed)
-    net = MLPConfig(hidden_sizes=[32], activation="relu", init="orthogonal", features="observation")
-    return NFSPWithPPO(**settings, context=cpu_context(game, net, seed))
+    return NFSPWithPPO(**settings, context=cpu_context(game, mlp(32, init="orthogonal"), seed))
 
 
 def test_a_hand_is_played_by_one_policy_and_eta_of_them_are_learnt():
@@ -57,12 +56,8 @@ def test_a_hand_is_played_by_one_policy_and_eta_of_them_are_learnt():
 def test_average_play_is_the_average_networks():
     """The two networks are told apart by what they were made to always do."""
     learner = nfsp(game_of("leduc"), tables=256)
-    for module, action in ((learner._actor, 2), (learner._rollout.non_learning_network, 1)):
-        with torch.no_grad():
-            last = module.layers[-1]
-            last.weight.zero_()
-            last.bias.zero_()
-            last.bias[..., action] = 50.0
+    set_outputs(learner._actor, [0.0, 0.0, 50.0])
+    set_outputs(learner._rollout.non_learning_network, [0.0, 50.0, 0.0])
     batches = record_decisions(learner)
     learner.learn()
     batch, responds = batches[0]

@@ -16,9 +16,9 @@ from poker_rl.evaluation import exploitability
 from poker_rl.games import Tables, get_tree
 from poker_rl.learning import HAND_ENDED, NEXT_PENDING, compute_gae
 from poker_rl.learning.deduplicated_inputs import DeduplicatedInputs
-from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform
+from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform_numbers
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
-from poker_rl.nets import MLPConfig, NetDimensions, sparse_layers
+from poker_rl.nets import MLPConfig, NetDimensions, legal_logits
 from poker_rl.players import load_player
 from poker_rl.storage.checkpoint import save_snapshot
 
@@ -116,10 +116,10 @@ def test_random_orders_are_those_of_splitmix64():
     seed = 1234567
     expected = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
     # the first number of the reference is that of its seed after one step
-    found = sample_uniform(torch.tensor(seed), 5)[1:]
+    found = sample_uniform_numbers(torch.tensor(seed), 5)[1:]
     assert found.tolist() == [(bits >> 11) / 2**53 for bits in expected]
     for seed in (0, 2**63 - 1, 5):
-        uniform = sample_uniform(torch.tensor(seed), 100_000)
+        uniform = sample_uniform_numbers(torch.tensor(seed), 100_000)
         assert ((uniform >= 0) & (uniform < 1)).all()
         counts = (uniform * 100).long().bincount(minlength=100)
         assert (counts - 1000).abs().max() < 5 * np.sqrt(1000)
@@ -254,8 +254,8 @@ def test_the_entropy_bonus_alone_leads_to_play_even_over_actions_or_over_their_k
 
 def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch):
     metrics = {}
-    for many in (sparse_layers.MIN_ACTIONS, 10**6):
-        monkeypatch.setattr(sparse_layers, "MIN_ACTIONS", many)
+    for many in (legal_logits.MIN_ACTIONS, 10**6):
+        monkeypatch.setattr(legal_logits, "MIN_ACTIONS", many)
         settings = {"tables": 32, "kl_old_coef": Constant(start=0.1)}
         average = average_settings(capacity=1000)
         learner = ppo(game_of("big2"), average_policy=average, **settings)

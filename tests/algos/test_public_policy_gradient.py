@@ -10,7 +10,7 @@ from learner_contexts import (
 )
 from resuming import check_resumes_to_the_bit
 from toy_games import kuhn, label, leduc
-from tree_values import compute_counterfactual_values
+from tree_values import any_policy, compute_counterfactual_values
 
 from poker_rl.algos.sampled_board_values import SampledPublicTree, sample_in_proportion
 from poker_rl.config import ConfigError
@@ -27,11 +27,6 @@ def learner(game, seed=0, **changed):
     settings |= {"average_policy": average_settings(iteration_weight_power=2.0)}
     settings |= {"lr": Constant(start=1e-3), "kl_uniform_coef": Constant(start=0.2)} | changed
     return build_learner("public_policy_gradient", game, NET, seed, None, settings)
-
-
-def any_policy(tree, seed):
-    weights = np.random.default_rng(seed).random(tree.legal_mask.shape)
-    return tree.normalize_policy(weights * tree.legal_mask)
 
 
 def find_infosets(tree, sampled_tree, decisions):

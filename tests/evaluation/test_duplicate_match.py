@@ -15,7 +15,7 @@ from poker_rl.evaluation.matches.duplicate_match import (
     play_match,
     play_mixed_table,
 )
-from poker_rl.evaluation.matches.match_statistics import (
+from poker_rl.evaluation.matches.winnings_and_playing_style import (
     STYLE_UNITS,
     StyleCounter,
     measure_winnings_and_style,

@@ -19,16 +19,13 @@ from poker_rl.games.poker.position_notation import parse_position
 from poker_rl.players import load_player
 
 
-def metrics(path, rows):
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    return path
-
-
 def run(path, one, player, **extra):
     """A metrics.jsonl of ten equal rows, the first without what comes from learning."""
     row = results_to_metrics(one.evaluate({"current": player}))
     counters = [dict.fromkeys(run_figures.COUNTER_TAGS, 100 * i) for i in range(10)]
-    return metrics(path, [c | row | (extra if i else {}) for i, c in enumerate(counters)])
+    rows = [c | row | (extra if i else {}) for i, c in enumerate(counters)]
+    path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    return path
 
 
 def titles(figure):

@@ -12,12 +12,12 @@ from toy_games import kuhn, leduc
 from poker_rl.config import ConfigError
 from poker_rl.evaluation import compute_best_response_values, compute_seat_values, play_match
 from poker_rl.evaluation.best_response.exploitability_lower_bounds import (
+    compute_best_response_bound,
     compute_lbr_bound,
-    compute_trained_bound,
 )
 from poker_rl.evaluation.best_response.lbr import LocalBestResponse, ResponderPlay
 from poker_rl.games import get_tree
-from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
+from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.public import pairwise_win_margins
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.tables import tables_from_records
@@ -217,13 +217,13 @@ def test_the_best_of_trained_responses_plays_a_second_match():
     load = loader(definition)
     given = {name: load(name) for name in ("fold", "raise", "call")}
     player = load("uniform")
-    bound = compute_trained_bound(definition, player, "uniform", given, 200, seed=3)
+    bound = compute_best_response_bound(definition, player, "uniform", given, 200, seed=3)
     responder = given[bound.measure.removeprefix("bound/")]
     won = [play_match(definition, one, player, "uniform", 200, 3).value for one in given.values()]
     chosen = play_match(definition, responder, player, "uniform", 200, 3)
     assert chosen.value == max(won)
     assert bound.value != chosen.value
     fold = {"fold": given["fold"]}
-    alone = compute_trained_bound(definition, player, "uniform", fold, 200, seed=3)
+    alone = compute_best_response_bound(definition, player, "uniform", fold, 200, seed=3)
     assert alone.value < 0
     assert alone.kind == "lower_bound, vacuous"

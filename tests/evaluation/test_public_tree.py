@@ -15,7 +15,8 @@ from evaluations import (
     loader,
     random_policies,
 )
-from random_games import game
+from learner_contexts import mlp
+from random_games import deal_tables, game
 from toy_games import kuhn, leduc, numba_threads, two_cores
 
 from poker_rl.config import ConfigError
@@ -23,12 +24,11 @@ from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.evaluation import compute_best_response_values, compute_seat_values
 from poker_rl.evaluation.exact.public_tree_evaluator import PublicTreeEvaluator
-from poker_rl.games import Tables, get_tree
+from poker_rl.games import get_tree
 from poker_rl.games.hand_evaluator import evaluate_hand
 from poker_rl.games.public.ranges import Ranges, compute_showdown_values, sum_compatible_reach
 from poker_rl.games.public.tree import Boards
-from poker_rl.nets import MLPConfig
-from poker_rl.nets.observation_encoders import ObservationEncoder
+from poker_rl.nets.feature_encoders import ObservationEncoder
 from poker_rl.players import range_policy
 from poker_rl.players.network_player import GreedyNetworkPlayer, NetworkPlayer, RegretMatchingPlayer
 from poker_rl.players.range_policy import has_separable_features
@@ -77,8 +77,7 @@ def test_merging_suits_changes_nothing(definition):
     "name", ["all_in", "call", "chen", "fold", "raise", "rules", "sklansky", "tight", "uniform"]
 )
 def test_bots_of_holdem_are_suit_invariant(name):
-    bot, tables = loader(FLOP)(name), Tables(FLOP, 1000, 0)
-    tables.deal()
+    bot, tables = loader(FLOP)(name), deal_tables(FLOP, 1000)
     for action in (1, 1, 2):  # to the flop, and a bet
         tables.step(np.full(1000, action))
         probs = bot.action_probs(tables.records)
@@ -156,10 +155,6 @@ def test_what_cannot_be_walked_is_refused(name, why):
 NO_LIMIT = game("nolimit_leduc")
 
 
-def mlp(features, hidden_sizes):
-    return MLPConfig(hidden_sizes=hidden_sizes, activation="relu", init="torch", features=features)
-
-
 class ByTable:
     """Plays as a network, and is not known to be one."""
 
@@ -187,14 +182,14 @@ def policies(player, definition, street):
 AT_FIRST = replace(leduc(), name="at_first", board_cards=[1, 1])
 LSTM, AMOUNTS = (build(load_option("net", name), "net") for name in ("lstm", "amounts"))
 PLAYERS = {  # arguments of `build_network_player`
-    "no hidden layer": (NINE, mlp("sorted_suits", [])),
+    "no hidden layer": (NINE, mlp(features="sorted_suits")),
     "one hidden layer": (NINE, "observation"),
-    "two networks": (NINE, mlp("sorted_suits", [16, 16]), "per_seat"),
+    "two networks": (NINE, mlp(16, 16, features="sorted_suits"), "per_seat"),
     "one network a node": (leduc(), "observation", "per_betting_node"),
-    "rank": (kuhn(), mlp("rank", [7])),
+    "rank": (kuhn(), mlp(7, features="rank")),
     "chips": (NO_LIMIT, "observation"),
     "table": (THREE_STREETS, "table"),
-    "hand strength": (game("flop_holdem"), mlp("hand_strength", [16])),
+    "hand strength": (game("flop_holdem"), mlp(16, features="hand_strength")),
     "board at first": (AT_FIRST, "sorted_suits"),
     "LSTM": (THREE_STREETS, LSTM, "per_seat"),
     "amounts": (NO_LIMIT, AMOUNTS),
@@ -231,7 +226,7 @@ class OwnPlayer(NetworkPlayer):
 
 
 def test_networks_of_which_less_is_known():
-    own_features = build_network_player(NINE, mlp(OwnFeatures(), [16]))
+    own_features = build_network_player(NINE, mlp(16, features=OwnFeatures()))
     own_player = build_network_player(NINE, "observation", "shared", OwnPlayer)
     infosets = build_network_player(leduc(), "infoset")
     assert not any(map(has_separable_features, (own_features, own_player, infosets)))

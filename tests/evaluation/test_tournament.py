@@ -15,7 +15,7 @@ from poker_rl.evaluation.matches.tournament_lineups_and_ranking import (
     assign_players_to_tables,
     compute_tournament_results,
     fit_elo,
-    list_ranked_players,
+    list_counted_players,
 )
 from poker_rl.games import get_tree, load_game
 from poker_rl.reports.play_tournament import format_ranking_and_cross_table
@@ -41,22 +41,18 @@ def tournament(game, players, table_kind="one_against_rest", deals=2000, rounds=
     each, blocks = list(players.values()), []
     for order in orders:
         won = play_deals(game, [each[player] for player in order], deals, seed)
-        blocks.append(won[:, [order.index(player) for player in list_ranked_players(order)]].T)
+        blocks.append(won[:, [order.index(player) for player in list_counted_players(order)]].T)
     return compute_tournament_results(game, list(players), orders, blocks, table_kind, rounds)
-
-
-def random_players(game):
-    return {name: Policies(game, random_policies(game, seed=i)) for i, name in enumerate(NAMES)}
 
 
 @pytest.mark.parametrize("game", [KUHN, LEDUC, KUHN_3P], ids=lambda game: game.name)
 def test_the_cross_table_holds_the_exact_values(game):
-    tree, players = get_tree(game), random_players(game)
+    players = {name: Policies(game, random_policies(game, seed=i)) for i, name in enumerate(NAMES)}
     found = tournament(game, players, deals=20_000)
     assert len(get_pair_results(found)) == 12
     for (row, other), one in get_pair_results(found).items():
         seated = [players[row]] + [players[other]] * (game.seats - 1)
-        truth = compute_exact_match_values(tree, seated)[0]
+        truth = compute_exact_match_values(get_tree(game), seated)[0]
         # Two half widths are four standard errors: only a wrong mean is that far.
         assert abs(one.value - truth) < 2 * one.half_width
         assert one.half_width < 0.1

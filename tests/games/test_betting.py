@@ -11,7 +11,7 @@ from poker_rl.games import GameTree, Tables
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.game_tree import count_nodes
 from poker_rl.games.poker.betting import CALL, FOLD, RAISE
-from poker_rl.games.poker.record_dtypes import MAX_MOVES
+from poker_rl.games.poker.table_dtypes import MAX_MOVES
 from poker_rl.games.tables import tables_from_records
 
 

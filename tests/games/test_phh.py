@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import replay_hands
-from lockstep import compute_pot_winnings, sample_stack_games
+from compare_game_engines import compute_pot_winnings, sample_stack_games
 from pokerkit import Automation, HandHistory
 from random_games import game, play
 

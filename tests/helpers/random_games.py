@@ -10,7 +10,7 @@ from poker_rl.games import Tables
 from poker_rl.games.cards import MAX_RANKS
 from poker_rl.games.poker import betting
 from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
-from poker_rl.games.poker.record_dtypes import NO_LIMIT_TABLE_DTYPE
+from poker_rl.games.poker.table_dtypes import NO_LIMIT_TABLE_DTYPE
 
 # Games of OpenSpiel have tests of their own.
 FILES = (SHIPPED_OPTION_DIR / "game").glob("*.yaml")

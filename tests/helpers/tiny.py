@@ -126,6 +126,18 @@ def train(resume=None, overrides=(), loggers=None, **changes):
     train_in_folder(cfg, algorithm, **parts, resume=resume, overrides=overrides)
 
 
+def call_before_iteration(patch, number, act):
+    """Have `act` called when a learner has done so many iterations, before the next one."""
+    learn = TinyAlgorithm.learn
+
+    def act_and_learn(self):
+        if self.progress.iterations == number:
+            act()
+        return learn(self)
+
+    patch.setattr(TinyAlgorithm, "learn", act_and_learn)
+
+
 def rows(folder):
     """Return the metrics of a run without times."""
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]

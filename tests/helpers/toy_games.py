@@ -7,7 +7,7 @@ import numba
 import numpy as np
 import pytest
 
-from poker_rl.config.threads_and_compile_cache import count_cores
+from poker_rl.config.threads_and_numba_cache import count_cores
 from poker_rl.games import Tables, load_game
 from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
 

@@ -55,6 +55,12 @@ class TreeValue:
         return key.view(np.dtype((np.void, key.shape[1] * key.itemsize)))[:, 0]
 
 
+def any_policy(tree, seed):
+    """Return a random policy, [I, A]."""
+    weights = np.random.default_rng(seed).random(tree.legal_mask.shape)
+    return tree.normalize_policy(weights * tree.legal_mask)
+
+
 def compute_expected_values(tree, policy):
     """Return the value of every node to each seat if all play `policy` [I, A], [N, seats].
 

@@ -6,6 +6,7 @@ import pytest
 from commands import list_runs, read_last_row, run_command
 from open_spiel.python.algorithms import cfr
 from open_spiel.python.algorithms import exploitability as their_exploitability
+from tree_values import any_policy
 
 from poker_rl.config import ConfigError
 from poker_rl.evaluation import nash_conv
@@ -15,11 +16,6 @@ from poker_rl.integrations import games_to_openspiel
 LIARS_DICE = ["game.name=liars_dice", "+game.params.dice_sides=3"]
 GOOFSPIEL = ["game.name=goofspiel", "+game.params={num_cards: 3, imp_info: true}"]
 FOR_THREE = "+game.params={num_cards: 3, players: 3}"
-
-
-def sample_policy(tree):
-    weights = np.random.default_rng(0).random(tree.legal_mask.shape) * tree.legal_mask
-    return weights / weights.sum(1, keepdims=True)
 
 
 def their_nash_conv(game, tree, policy):
@@ -55,14 +51,14 @@ def test_their_game_has_their_nash_conv(theirs, overrides):
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         game = pyspiel.convert_to_turn_based(game)
     tree = get_tree(load_game("openspiel", *overrides))
-    policy = sample_policy(tree)
+    policy = any_policy(tree, 0)
     assert nash_conv(tree, policy) == pytest.approx(their_nash_conv(game, tree, policy))
 
 
 def test_our_game_has_our_nash_conv():
     game = games_to_openspiel.load_game("kuhn", ["game.ante=2"])
     tree = get_tree(game.game)
-    policy = sample_policy(tree)
+    policy = any_policy(tree, 0)
     assert their_nash_conv(game, tree, policy) == pytest.approx(nash_conv(tree, policy))
     state = game.new_initial_state()
     for action in (2, 0, 2, 0):  # the king bets and the jack folds

@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 import torch
 from commands import run_command
+from random_games import deal_tables
 from torch import nn
 
 from poker_rl.config import ConfigError
 from poker_rl.evaluation import play_match
-from poker_rl.games import Tables, load_game
+from poker_rl.games import load_game
 from poker_rl.integrations.players_from_pytorch import POLICY_MODULE, MaskablePPOPlayer, MLPPlayer
 from poker_rl.players import load_player
 
@@ -72,8 +73,7 @@ def test_maskable_ppo_learns_and_its_player_has_its_probabilities():
     Path("model.yaml").write_text(YAML_FILES[1])
     player = load_player("model.yaml", LEDUC)
     assert measure_against_call(player) > 0.6  # 1.1 was measured
-    tables = Tables(LEDUC, 300, 0)
-    tables.deal()
+    tables = deal_tables(LEDUC, 300)
     inputs = torch.from_numpy(tables.observe()).float()
     distribution = model.policy.get_distribution(inputs, tables.legal_mask()).distribution
     expected = distribution.probs.detach().numpy()
@@ -120,8 +120,7 @@ def test_players_of_both_files_agree_with_the_network(activation):
     network = build_network(LEDUC.observation_size, 8, 3, activation=activation)
     save_model(network, activation.__name__)
     torch.save(network.state_dict(), "actor.pt")
-    tables = Tables(LEDUC, 300, 0)
-    tables.deal()
+    tables = deal_tables(LEDUC, 300)
     logits = network(torch.from_numpy(tables.observe()).float())
     mask = torch.from_numpy(tables.legal_mask())
     expected = torch.where(mask, logits, -torch.inf).softmax(1).detach().numpy()

@@ -13,13 +13,9 @@ from poker_rl.nets.action_probs import (
     regret_matching,
 )
 from poker_rl.nets.dense import NetworkPair, ReplicatedLinear, build_mlp
+from poker_rl.nets.legal_logits import MIN_ACTIONS, LegalActions, list_legal_actions_if_few
 from poker_rl.nets.replicas import clip_gradients, clone_replicas, forward_by_replica
-from poker_rl.nets.sparse_layers import (
-    MIN_ACTIONS,
-    MIN_INPUTS,
-    LegalActions,
-    list_legal_actions_if_few,
-)
+from poker_rl.nets.sparse_inputs import MIN_INPUTS
 from poker_rl.nets.tabular_sigmoid import SigmoidPolicyConfig
 
 INPUTS, OUTPUTS = 11, 3
@@ -211,8 +207,7 @@ def some_mask(rows, seed=0):
 
 
 def layers(outputs, copies, seed):
-    generator = torch.Generator().manual_seed(seed)
-    return build_mlp([20, 16, 8, outputs], copies, "relu", "torch", generator)
+    return build_mlp([20, 16, 8, outputs], copies, "relu", "torch", seeded(seed))
 
 
 @pytest.mark.parametrize("shared", [0, 1])

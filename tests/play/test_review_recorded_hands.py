@@ -19,7 +19,7 @@ from poker_rl.evaluation.agreement_with_recorded_hands import (
     to_full_game_player,
 )
 from poker_rl.games.poker.phh_reader import read_decisions
-from poker_rl.games.poker.record_dtypes import CALL
+from poker_rl.games.poker.table_dtypes import CALL
 from poker_rl.play.review_recorded_hands import grade_decisions
 from poker_rl.players import load_player
 from poker_rl.players.bots.basic_bots import UniformBot
@@ -80,16 +80,9 @@ def test_a_page_and_a_text_name_players_mistakes_and_hands_left_out(capsys):
     arguments = [*REVIEW, "player=tight", "seat=Fay", "out=review.html"]
     assert run_command(*arguments) == 0
     printed, page = capsys.readouterr().out, Path("review.html").read_text()
+    left_out = ("variant PO", "5 seats", "other starting stacks")
     for text in (printed, page):
-        for words in (
-            "Fay",
-            "AsKs",
-            "2c7dJh",
-            "Raise to 16",
-            "variant PO",
-            "5 seats",
-            "other starting stacks",
-        ):
+        for words in ("Fay", "AsKs", "2c7dJh", "Raise to 16", *left_out):
             assert words in text
     assert "://" not in page
     assert run_command(*arguments, "overwrite=true", "round_amounts=true") == 0

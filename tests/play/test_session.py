@@ -5,6 +5,7 @@ import os
 import secrets
 import tomllib
 from dataclasses import replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -161,10 +162,8 @@ def test_hints_have_values_and_grids():
         hand = session.current_hand
         for record in hidden_changed(hand):
             session.current_hand = replace(hand, record=record)
-            assert (session.get_hint(view["turn"]), session.get_hand_grid(view["turn"])) == (
-                hint,
-                grid,
-            )
+            assert session.get_hint(view["turn"]) == hint
+            assert session.get_hand_grid(view["turn"]) == grid
         session.current_hand = hand
         assert abs(hint["value"]) < 48_000  # mbb; a hand takes 48 big blinds at most
         assert len(grid["probs"]) == 13
@@ -200,12 +199,8 @@ def test_a_hand_that_cant_be_written_down_is_not_shown(tmp_path, monkeypatch):
     session = Session.create(table("kuhn", "call"), tmp_path, 7)
     (file,) = tmp_path.iterdir()
     before, view = file.read_bytes(), session.build_view()
-
-    def full(descriptor):
-        raise OSError(28, "No space left on device")
-
     with monkeypatch.context() as patched:
-        patched.setattr(os, "fsync", full)
+        patched.setattr(os, "fsync", Mock(side_effect=OSError(28, "No space left on device")))
         with pytest.raises(OSError, match="No space left") as error:
             session.act(view["turn"], 1)
     assert error.value.filename == str(file)

@@ -10,7 +10,7 @@ from random_games import deal_tables, game
 from poker_rl.algos import load_algorithm
 from poker_rl.config import ConfigError
 from poker_rl.games import get_tree
-from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
+from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import tables_from_records
 from poker_rl.players import TabularPlayer, compute_checked_probs, load_player
 from poker_rl.players.bet_sizes_player import BetSizesPlayer

@@ -10,7 +10,7 @@ from toy_games import kuhn, leduc
 from poker_rl.algos.tabular.public_cfr import PublicCFR
 from poker_rl.config import ConfigError
 from poker_rl.evaluation.exact.public_tree_evaluator import evaluate_on_public_tree
-from poker_rl.games.poker.record_dtypes import CALL, FOLD
+from poker_rl.games.poker.table_dtypes import CALL, FOLD
 from poker_rl.players import load_player, sample_from_probs
 from poker_rl.players.bots import endgame_solver_bot
 from poker_rl.players.bots.all_in_call_solver import AllInStakes, solve_all_in
@@ -37,26 +37,23 @@ def test_plays_an_equilibrium_of_a_game_with_one_street():
     assert gains.sum() < 2e-3
 
 
-@pytest.mark.parametrize(("policy", "most"), [("call", 0.3), ("uniform", 0.4), ("leduc_ac", 0.9)])
-def test_solving_the_last_street_lowers_the_exploitability(policy, most):
-    before = exploitability(leduc(), load_player(policy, leduc()))
-    assert exploitability(leduc(), solver(leduc(), policy)) < most * before
+TWO_SIZES = game("nolimit_leduc"), [1.0, "all_in"]
 
 
-def test_two_sizes_of_raises_and_those_that_are_made_are_enough():
-    """Eight sizes on the second street lower it to 0.48 of what it is for `call` alone."""
-    definition = game("nolimit_leduc")
-    before = exploitability(definition, load_player("call", definition))
-    player = solver(definition, "call", bet_sizes=[1.0, "all_in"])
-    assert exploitability(definition, player) < 0.51 * before
-
-
-def test_calls_of_all_ins_before_the_last_street_are_solved_too():
-    """With the last street alone, 0.84 of the exploitability of `uniform` would be left."""
-    definition = game("nolimit_leduc")
-    before = exploitability(definition, load_player("uniform", definition))
-    player = solver(definition, "uniform", bet_sizes=[1.0, "all_in"])
-    assert exploitability(definition, player) < 0.4 * before
+@pytest.mark.parametrize(
+    ("definition", "bet_sizes", "policy", "most"),
+    [
+        (leduc(), None, "call", 0.3),
+        (leduc(), None, "uniform", 0.4),
+        (leduc(), None, "leduc_ac", 0.9),
+        (*TWO_SIZES, "call", 0.51),  # eight sizes on the second street lower it to 0.48
+        (*TWO_SIZES, "uniform", 0.4),  # 0.84 if calls of earlier all-ins were not solved too
+    ],
+)
+def test_solving_lowers_the_exploitability(definition, bet_sizes, policy, most):
+    before = exploitability(definition, load_player(policy, definition))
+    player = solver(definition, policy, bet_sizes=bet_sizes)
+    assert exploitability(definition, player) < most * before
 
 
 def play_line(deck, *actions):
@@ -78,7 +75,7 @@ def test_listed_sizes_until_two_raises_then_the_largest():
     assert list_actions(3) == [FOLD, CALL, 6, 9, 40]
     assert list_actions(3, 9) == [FOLD, CALL, 40]
     probs = np.full((1, 1, 41), 1 / 40) * (np.arange(41) > FOLD)
-    shares = lines.map_to_choices(np.array([0]), probs)[0, 0] * 40
+    shares = lines.to_choice_probs(np.array([0]), probs)[0, 0] * 40
     assert shares == pytest.approx([1, 1, 2, 12, 24])  # raises to 2, 3-4, 5-16 and 17-40
 
 

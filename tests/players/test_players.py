@@ -11,15 +11,15 @@ import numpy as np
 import pytest
 import torch
 from big2_tables import BIG2
-from commands import run_command
 from evaluations import HOLDEM, KUHN, KUHN_3P, LEDUC, build_network_player, loader
-from random_games import sample_decisions
+from random_games import deal_tables, sample_decisions
 
 from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, load_option, read_first_comment
 from poker_rl.evaluation import compute_seat_values, exploitability, nash_conv, play_match
-from poker_rl.games import Tables, get_tree, load_game
+from poker_rl.games import get_tree, load_game
+from poker_rl.games.tables import tables_from_records
 from poker_rl.players import Player, TabularPlayer, compute_checked_probs, sample_from_probs
 from poker_rl.players.bots import pretrained_bot
 from poker_rl.players.bots.kuhn_equilibrium_bot import KuhnEquilibriumBot
@@ -45,12 +45,6 @@ def network(game, sharing="shared", instances=1, features="observation"):
 
 def table(game):
     return TabularPlayer(game, get_tree(game).build_uniform_policy() ** 2 * 2)
-
-
-def legal(game, records):
-    tables = Tables(game, 0, 0)
-    tables.load_records(records)
-    return tables.legal_mask()
 
 
 KNOWN = [(KUHN, {"uniform": 11 / 12, "fold": 2, "raise": 2 / 3}), (KUHN_3P, {"uniform": 2.0625})]
@@ -84,13 +78,14 @@ def test_equilibrium_is_of_kuhn_alone(game):
 @pytest.mark.parametrize("name", [*BOTS, "shared", "per_seat"])
 def test_only_legal_actions_have_a_probability(game, name):
     records = sample_decisions(game, 200)
+    legal = tables_from_records(game, records).legal_mask()
     player = bot(name, game) if name in BOTS else network(game, name)
     probs = player.action_probs(records)
     assert probs.dtype == np.float64
     assert probs.sum(1) == pytest.approx(1)
-    assert not probs[~legal(game, records)].any()
+    assert not probs[~legal].any()
     if name in (*BOTS[:1], "shared", "per_seat"):
-        assert (probs[legal(game, records)] > 0).all()
+        assert (probs[legal] > 0).all()
 
 
 def test_an_action_of_probability_0_is_not_sampled():
@@ -324,10 +319,8 @@ def test_invalid_probabilities_are_refused(row, problem):
 
 def test_greedy_raises_where_raises_of_all_sizes_together_come_first():
     game = load_game("nolimit_leduc")
-    tables = Tables(game, 1, 0)
-    tables.deal()
     mixed = Faulty([0, 0.4, 0.1, 0.3, 0.2, 0, 0])  # call, or raise to 2, 3, 4 chips
-    greedy = GreedyWrapper(game, mixed).action_probs(tables.records)
+    greedy = GreedyWrapper(game, mixed).action_probs(deal_tables(game).records)
     assert greedy.tolist() == [[0, 0, 0, 1, 0, 0, 0]]
 
 
@@ -339,17 +332,16 @@ def test_checksums_of_all_files_are_listed():
     assert lines == [f"{hashlib.sha256(f.read_bytes()).hexdigest()}  {f.name}" for f in FILES]
 
 
-def test_a_changed_or_unlisted_file_is_an_error(tmp_path, monkeypatch, capsys):
+def test_a_changed_or_unlisted_file_is_an_error(tmp_path, monkeypatch, get_refusal):
     for file in (CHECKSUM_FILE, "leduc_ac.pt"):
         shutil.copy(PRETRAINED_FOLDER / file, tmp_path)
     monkeypatch.setattr(pretrained_bot, "PRETRAINED_FOLDER", tmp_path)
     loader(LEDUC)("leduc_ac")
     with (tmp_path / "leduc_ac.pt").open("ab") as opened:
         opened.write(b"0")
-    assert run_command("evaluate", "game=leduc", "player=leduc_ac") == 2
-    path = tmp_path / "leduc_ac.pt"
-    message = f"{path} does not match SHA256SUMS; reinstall poker-rl"
-    assert capsys.readouterr().err == f"poker-rl: player: leduc_ac: {message}\n"
+    refusal = get_refusal("evaluate", "game=leduc", "player=leduc_ac")
+    message = f"{tmp_path / 'leduc_ac.pt'} does not match SHA256SUMS; reinstall poker-rl"
+    assert refusal == f"player: leduc_ac: {message}"
     (tmp_path / CHECKSUM_FILE).write_text("0  other.pt\n")
     with pytest.raises(ConfigError, match=r"leduc_ac.pt is no bundled .*; allowed: other.pt$"):
         loader(LEDUC)("leduc_ac")
@@ -378,11 +370,10 @@ def test_the_limit_holdem_player_beats_call_and_values_its_hands():
     player = load("lhe_ppo")
     won = play_match(HOLDEM, player, load("call"), "call", 500, 0)
     assert won.value - (won.half_width or 0) > 0
-    tables = Tables(HOLDEM, 100, 0)
-    tables.deal()
-    worth = player.state_values(tables.records)
+    records = deal_tables(HOLDEM, 100).records
+    worth = player.state_values(records)
     assert worth.shape == (100,)
-    strength = loader(HOLDEM)("tight").action_probs(tables.records)[:, 2]
+    strength = loader(HOLDEM)("tight").action_probs(records)[:, 2]
     assert np.corrcoef(worth, strength)[0, 1] > 0.5  # strong hands are worth more
 
 

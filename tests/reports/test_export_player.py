@@ -28,7 +28,11 @@ from poker_rl.games import get_tree
 from poker_rl.games.tables import tables_from_records
 from poker_rl.players import load_player
 from poker_rl.players.network_player import NetworkPlayer, RegretMatchingPlayer
-from poker_rl.reports.export_player import find_open_spiel_name, format_policy_as_csv, play_hands
+from poker_rl.reports.export_player import (
+    create_hand_histories,
+    find_open_spiel_name,
+    format_policy_as_csv,
+)
 from poker_rl.reports.export_weights import save_onnx
 from poker_rl.storage.checkpoint import METADATA_KEY, save_safetensors
 
@@ -59,7 +63,7 @@ def test_openspiel_reads_a_policy_and_finds_the_same_nash_conv(definition):
 def test_each_hand_has_a_deal_of_its_own_and_the_player_every_seat_in_turn():
     definition = game("limit_holdem_2to9")
     fold, call = (load_player(name, definition) for name in ("fold", "call"))
-    found = play_hands(definition, (fold, call), 60, seed=5)
+    found = create_hand_histories(definition, (fold, call), 60, seed=5)
     assert len(found) == len({hand.deck for hand, _ in found}) == 60
     for number, (hand, own) in enumerate(found):
         seats = hand.variant + definition.min_seats

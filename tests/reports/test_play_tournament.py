@@ -87,12 +87,8 @@ def test_what_changed_is_refused_by_name(get_refusal):
     own = replace_settings(FAST, "players=[call,mine.yaml]", "out=there")
     assert run_command(*own) == 0
     before = tables("there")
-    for change, key in {
-        "deals=60": "deals",
-        "game.ante=2": "game.ante",
-        "rounds=3": "rounds",
-    }.items():
-        message = get_refusal(*replace_settings(own, change))
+    for key, value in {"deals": 60, "game.ante": 2, "rounds": 3}.items():
+        message = get_refusal(*replace_settings(own, f"{key}={value}"))
         assert message == f"{key}: the tournament in there has another; give a new folder"
     message = get_refusal(*replace_settings(own, "players=[call,raise]"))
     assert message == "players.mine.yaml: the tournament in there has another; give a new folder"

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from unittest.mock import Mock
 
 import pytest
 from commands import run_command
@@ -36,11 +37,8 @@ def test_a_pipe_gets_a_line_for_each_row_until_the_end(run, monkeypatch, capsys)
 
 
 def test_ctrl_c_leaves_the_table(run, monkeypatch, capsys):
-    def interrupt(seconds):
-        raise KeyboardInterrupt
-
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
-    monkeypatch.setattr(watch_run.time, "sleep", interrupt)
+    monkeypatch.setattr(watch_run.time, "sleep", Mock(side_effect=KeyboardInterrupt))
     assert run_command("watch", str(run)) == 130
     shown = capsys.readouterr().out
     assert "0.25 ante/hand  █▁" in shown

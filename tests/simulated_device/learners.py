@@ -1,6 +1,7 @@
 """Every learner trains, is measured, saves and goes on, where no tensor of the CPU is taken."""
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -48,12 +49,8 @@ def train(on, *settings):
 
 def broken_off(on, name, *settings):
     """Return the folder of a run whose machine fails at its end, after its last checkpoint."""
-
-    def fail(_):
-        raise OSError("no power")
-
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Trainer, "finish", fail)
+        patch.setattr(Trainer, "finish", Mock(side_effect=OSError("no power")))
         assert train(on, *settings, f"name={name}") == 1
     (folder,) = Path("outputs").glob(f"*/*/{name}")
     return folder

@@ -61,14 +61,7 @@ def test_a_run_that_fails_at_the_start_leaves_no_folder(capsys):
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # TensorBoard's
 def test_a_folder_that_is_gone_while_training(monkeypatch):
-    learn = tiny.TinyAlgorithm.learn
-
-    def remove(self):
-        if self.progress.iterations == 3:
-            shutil.rmtree(tiny.only_folder())
-        return learn(self)
-
-    monkeypatch.setattr(tiny.TinyAlgorithm, "learn", remove)
+    tiny.call_before_iteration(monkeypatch, 3, lambda: shutil.rmtree(tiny.only_folder()))
     with pytest.raises(FileNotFoundError) as failure:
         tiny.train()
     assert Path(failure.value.filename).is_relative_to("outputs/tiny/fit")

@@ -60,8 +60,7 @@ def states(folder="study"):
 
 
 def manifest(run):
-    read = json.loads(Path("study/kuhn/dcfr", run, "manifest.json").read_text())
-    return read
+    return json.loads(Path("study/kuhn/dcfr", run, "manifest.json").read_text())
 
 
 def mean_exploitability(folders):

@@ -83,9 +83,8 @@ def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(monkeypatch, ca
         assert run_command(*command) == 143
     assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
     capsys.readouterr()
-    monkeypatch.setattr(
-        distributed_processes, "GRACE_S", 1e6
-    )  # the first process is to notice for itself
+    # The first process is to notice for itself.
+    monkeypatch.setattr(distributed_processes, "GRACE_S", 1e6)
     with signal_at_checkpoint(2, signal.SIGKILL):
         assert run_command("train", f"resume={folder}") == 1
     errors = capsys.readouterr().err.splitlines()

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 import tiny
@@ -154,11 +155,9 @@ def whole(tmp_path_factory):
 
 
 def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(whole, monkeypatch):
-    def fail(*_):
-        raise OSError(28, "No space left on device")
-
+    full = OSError(28, "No space left on device")
     with monkeypatch.context() as patch:
-        patch.setattr(checkpoint, "save_snapshot", fail)
+        patch.setattr(checkpoint, "save_snapshot", Mock(side_effect=full))
         with pytest.raises(OSError, match="No space left"):
             tiny.train()
     folder = tiny.only_folder()
@@ -179,15 +178,8 @@ def test_two_halves_equal_the_whole(whole):
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
 def test_a_signal_checkpoints_and_leaves(number, whole, monkeypatch):
-    learn = tiny.TinyAlgorithm.learn
-
-    def interrupted(self):
-        if self.progress.iterations == 7:
-            os.kill(os.getpid(), number)
-        return learn(self)
-
     with default_signals(), monkeypatch.context() as patch:
-        patch.setattr(tiny.TinyAlgorithm, "learn", interrupted)
+        tiny.call_before_iteration(patch, 7, lambda: os.kill(os.getpid(), number))
         handler = signal.getsignal(number)
         message = "poker-rl train resume=outputs/tiny/fit/"
         with pytest.raises(RunInterruptedError, match=message) as stopped:
@@ -273,17 +265,14 @@ def test_it_is_measured_against_itself_at_half_its_decisions():
 
 
 def test_one_process_at_a_time(monkeypatch):
-    learn = tiny.TinyAlgorithm.learn
     seen = []
 
-    def intrude(self):
-        if self.progress.iterations == 3:
-            with pytest.raises(ConfigError, match="another process"):
-                tiny.train(tiny.only_folder())
-            seen.append(True)
-        return learn(self)
+    def intrude():
+        with pytest.raises(ConfigError, match="another process"):
+            tiny.train(tiny.only_folder())
+        seen.append(True)
 
-    monkeypatch.setattr(tiny.TinyAlgorithm, "learn", intrude)
+    tiny.call_before_iteration(monkeypatch, 3, intrude)
     tiny.train()
     assert seen == [True]
 
@@ -356,16 +345,10 @@ def test_what_does_not_fit_is_refused_untouched(run, spoil, message):
 
 def test_what_is_refused_late_is_refused_untouched(run, monkeypatch):
     """For example, a worker's damaged file is read after the run's own."""
-
-    def damaged(*_):
-        raise ConfigError("damaged")
-
     tiny.train(run, budget=200, figures=False)
-    before = contents(run)
+    before, damaged = contents(run), Mock(side_effect=ConfigError("damaged"))
     with monkeypatch.context() as patch:
-        patch.setattr(
-            "poker_rl.training.run_checkpoints.Checkpoints.load_state_on_all_ranks", damaged
-        )
+        patch.setattr("poker_rl.training.run_checkpoints.Checkpoints.synchronize_ranks", damaged)
         with pytest.raises(ConfigError, match="damaged"):
             tiny.train(run, budget=300, figures=False)
     assert contents(run) == before

@@ -187,7 +187,7 @@ def test_networks_of_a_player_and_its_critic_if_the_unit_is_equal(
 def test_players_without_a_fitting_network(first, get_refusal):
     problems = {
         f"{first}:current net.hidden_sizes=[9]": "has net.hidden_sizes [8], and this run [9]",
-        "uniform": "is no run and no player with the network of a policy",
+        "uniform": "is no run and has no policy network of this game",
     }
     for change, message in problems.items():
         spec, *settings = change.split()

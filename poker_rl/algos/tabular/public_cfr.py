@@ -35,7 +35,7 @@ from poker_rl.games.public.betting_lines import (
     pack_line_arrays,
     pack_terminal_arrays,
     propagate_policy_values,
-    update_regrets,
+    update_regrets_and_policy_sums,
 )
 from poker_rl.games.public.infoset_index import BoardNode
 from poker_rl.games.sequence_form import compute_mean_max_regret
@@ -99,7 +99,7 @@ class PublicCFR(TabularSolver):
         by_node = [self._regrets[node.rows].reshape(shape).transpose(0, 2, 1) for node in nodes]
         means = [compute_mean_max_regret(each.reshape(-1, each.shape[2])) for each in by_node]
         mean = np.average(means, weights=[node.board.multiplicity for node in nodes])
-        return float(mean) / tree.hand_pair_count / tree.boards.count_next_boards(0)
+        return float(mean) / tree.hand_pair_count / tree.boards.count_board_deals(0)
 
     def players(self) -> dict[str, Player]:
         """Return "average", the policy that converges to an equilibrium."""
@@ -136,7 +136,7 @@ class PublicCFR(TabularSolver):
         if len(renamings) > 1:
             mappings = self._tree.ranges.permuted_hands[renamings]
             hand_values = np.sum([hand_values[:, mapping] for mapping in mappings], 0)
-        return hand_values / self._tree.boards.count_next_boards(node.street + 1)
+        return hand_values / self._tree.boards.count_board_deals(node.street + 1)
 
     def _update_board(self, node: BoardNode, reach: np.ndarray, threads: int) -> np.ndarray:
         """Update a board and all later ones; arguments and result as in `_update_next_boards`."""
@@ -166,5 +166,5 @@ class PublicCFR(TabularSolver):
             for array in (all_reach[:, self._seat], hand_values)
         )
         arrays = own_reach, own_values, regrets, policy_sums
-        update_regrets(lines, policy, self._seat, self._weights, *arrays)
+        update_regrets_and_policy_sums(lines, policy, self._seat, self._weights, *arrays)
         return hand_values[: street.entering_count] * is_possible

@@ -32,7 +32,7 @@ from poker_rl.evaluation.best_response.lbr_states import (
     sum_state_values,
 )
 from poker_rl.games.game import Game
-from poker_rl.games.poker.record_dtypes import CALL, FOLD, FULL_POT, RAISE
+from poker_rl.games.poker.table_dtypes import CALL, FOLD, FULL_POT, RAISE
 from poker_rl.games.public.pairwise_win_margins import compute_win_margins, samples_boards
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Board, Boards, check_heads_up
@@ -66,7 +66,7 @@ class LocalBestResponse:
     def play_random_board(self, hand_count: int) -> float:
         """Sample a board and return the responder's mean winnings on it, in chips a hand.
 
-        It plays each of `hand_count` random hands (at most `max_hand_count`) once in each seat.
+        It plays each of `hand_count` random hands once in each seat.
         """
         cards = self.generator.permutation(self.game.deck_size)
         board_cards = cards[: sum(self.game.board_cards)]
@@ -76,7 +76,7 @@ class LocalBestResponse:
         return float(np.mean([play.play_hands(seat, all_rows) for seat in (0, 1)]))
 
     @property
-    def max_hand_count(self) -> int:
+    def possible_hand_count(self) -> int:
         """The number of hands that share no card with a complete board."""
         remaining_cards = self.game.deck_size - sum(self.game.board_cards)
         return comb(remaining_cards, self.game.hole_cards)
@@ -137,7 +137,7 @@ class ResponderPlay:
         self, responder: LocalBestResponse, board_cards: np.ndarray, own_hands: np.ndarray
     ) -> None:
         self._responder, self._own_hands = responder, own_hands
-        self._boards = responder.boards.list_boards_by_street(board_cards)
+        self._boards = responder.boards.build_boards_from_cards(board_cards)
         self._views: dict[tuple[int, bool], ResponderView] = {}  # by street and `is_resampled`
         # On every street, the player's actions are sampled from those of its hands that share no
         # card with the final board. The responder does not know the final board: it chooses and

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from poker_rl.games.game import Game
-from poker_rl.games.poker.record_dtypes import CALL
+from poker_rl.games.poker.table_dtypes import CALL
 from poker_rl.games.tables import tables_from_records
 from poker_rl.players.range_policy import RepresentativeHands
 

@@ -123,7 +123,7 @@ class _PublicTreeWalk:
             renamed_hands = self.tree.ranges.permuted_hands[previous_board.suit_permutations]
             renamed_values = [best_response_values[:, :, renaming] for renaming in renamed_hands]
             best_response_values = np.sum(renamed_values, axis=0)
-        board_count = self.tree.boards.count_next_boards(street_index)
+        board_count = self.tree.boards.count_board_deals(street_index)
         return best_response_values / board_count, value / board_count
 
     def _evaluate_board(

@@ -23,7 +23,7 @@ from poker_rl.games.tables import Tables
 from poker_rl.players.player import (
     Player,
     compute_checked_probs,
-    find_first_occurrences,
+    find_first_player_indices,
     sample_player_actions,
 )
 
@@ -149,7 +149,7 @@ def compute_exact_match_values(tree: GameTree, players: Sequence[Player]) -> np.
     They are means over all rotations of the players over the seats. There is one player for each
     seat; a player may be listed more than once.
     """
-    seats, first_occurrences = np.arange(len(players)), find_first_occurrences(players)
+    seats, first_occurrences = np.arange(len(players)), find_first_player_indices(players)
     policies = np.zeros((len(players), *tree.legal_mask.shape))
     for i in np.unique(first_occurrences):
         probs = compute_checked_probs(tree.game, players[i], tree.infoset_records)

@@ -59,7 +59,7 @@ def assign_players_to_tables(
     return seat_orders
 
 
-def list_ranked_players(seat_order: Sequence[int]) -> list[int]:
+def list_counted_players(seat_order: Sequence[int]) -> list[int]:
     """Return the players of a table whose winnings count in the ranking.
 
     If each player has one seat, all count. Else only the player in the first seat counts.
@@ -76,7 +76,7 @@ class TournamentResults:
         results: for each player its mean winnings per hand (`won`), how much more the player one
             rank above it won (`behind`) and, with two seats, its Elo rating (`elo`); for each pair
             of players who met, what one won at tables with the other (`won/<other player>`). Only
-            the winnings of `list_ranked_players` count.
+            the winnings of `list_counted_players` count.
     """
 
     game: Game
@@ -130,13 +130,13 @@ def compute_tournament_results(
 ) -> TournamentResults:
     """Rank the players of a tournament by the results of its tables.
 
-    For each table, `blocks` holds the winnings of the players in `list_ranked_players` in each
+    For each table, `blocks` holds the winnings of the players in `list_counted_players` in each
     deal, [players, deals], in chips a hand.
     """
     scale, unit = get_result_scale_and_unit(game)
     blocks_of_player, blocks_of_pair = defaultdict(list), defaultdict(list)
     for seat_order, block in zip(seat_orders, blocks, strict=True):
-        for player, winnings in zip(list_ranked_players(seat_order), block * scale, strict=True):
+        for player, winnings in zip(list_counted_players(seat_order), block * scale, strict=True):
             blocks_of_player[player].append(winnings)
             for other in set(seat_order) - {player}:
                 blocks_of_pair[player, other].append(winnings)

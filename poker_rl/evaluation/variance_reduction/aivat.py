@@ -24,7 +24,7 @@ from poker_rl.evaluation.variance_reduction.pot_equity_value import (
 from poker_rl.games.game import Game
 from poker_rl.games.hand_history import HandHistory, TablePacker, replay_hand
 from poker_rl.games.poker import betting
-from poker_rl.games.poker.record_dtypes import MAX_STREETS
+from poker_rl.games.poker.table_dtypes import MAX_STREETS
 from poker_rl.games.tables import copy_records, tables_from_records
 from poker_rl.players.player import Player, compute_checked_probs
 

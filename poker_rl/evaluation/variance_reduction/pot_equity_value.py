@@ -16,7 +16,7 @@ from poker_rl.games.poker.betting import MAX_BOARD_CARDS, MAX_DECK_SIZE
 from poker_rl.games.poker.pots import payoffs, rank_hands
 
 MAX_BOARDS = 1000  # enough for all 990 boards that can follow a heads-up flop in hold'em
-HOLE_CARDS_UNKNOWN = -1  # given as the number of known board cards before hole cards are dealt
+HOLE_CARDS_UNKNOWN = -1  # value of `board_cards_known` before hole cards are dealt
 
 
 def compute_expected_chips_and_equity(

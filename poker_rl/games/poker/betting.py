@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from poker_rl.games.game import jit
-from poker_rl.games.poker.hand_features import write_hand_comparisons, write_hand_features
+from poker_rl.games.poker.hand_features import write_hand_features, write_opponent_comparisons
 from poker_rl.games.poker.observation import (
     infoset,
     observe,
@@ -30,7 +30,12 @@ from poker_rl.games.poker.observation import (
     resample_hidden_cards,
 )
 from poker_rl.games.poker.pots import payoffs
-from poker_rl.games.poker.record_dtypes import (
+from poker_rl.games.poker.suit_isomorphism import (
+    observe_hidden_cards_sorted,
+    observe_log_chips,
+    observe_sorted,
+)
+from poker_rl.games.poker.table_dtypes import (
     CALL,
     FOLD,
     FULL_POT,
@@ -42,11 +47,6 @@ from poker_rl.games.poker.record_dtypes import (
     RAISE,
     has_stacks,
     is_no_limit,
-)
-from poker_rl.games.poker.suit_isomorphism import (
-    observe_hidden_cards_sorted,
-    observe_log_chips,
-    observe_sorted,
 )
 
 

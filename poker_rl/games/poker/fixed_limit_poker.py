@@ -16,7 +16,7 @@ from poker_rl.games.poker.poker_game import (
     list_by_seat,
     require,
 )
-from poker_rl.games.poker.record_dtypes import (
+from poker_rl.games.poker.table_dtypes import (
     LIMIT_STACKS_TABLE_DTYPE,
     LIMIT_TABLE_DTYPE,
     MAX_MOVES,

@@ -56,7 +56,7 @@ def write_hand_features(game, table, out):
 
 
 @jit
-def write_hand_comparisons(game, table, out):
+def write_opponent_comparisons(game, table, out):
     """Write how the hand of the seat to act compares with each other seat's hand, 0 or 1.
 
     There are `HAND_COMPARISON_COUNT` features for each other seat in turn order: whether the hand

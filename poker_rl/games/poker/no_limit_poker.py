@@ -10,7 +10,7 @@ import numpy as np
 from poker_rl.config.input_checks import PositiveFloat
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.poker_game import PokerGame, StackSize, list_by_seat, require
-from poker_rl.games.poker.record_dtypes import (
+from poker_rl.games.poker.table_dtypes import (
     ALL_IN_SIZE,
     FULL_POT,
     MAX_BET_SIZES,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from poker_rl.games.game import fill_zeros, insert_sorted, jit, random_below
-from poker_rl.games.poker.record_dtypes import (
+from poker_rl.games.poker.table_dtypes import (
     FOLD,
     MAX_DECK_SIZE,
     RAISE,

@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 
 from poker_rl.config.input_checks import MIB, ConfigError, open_regular_file
-from poker_rl.config.plugins import check_packages
+from poker_rl.config.plugins import check_optional_packages
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.game import Game
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.poker.phh_writer import build_phh_stakes, check_phh_support
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
+from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import Tables
 
 MAX_PHH_BYTES = 64 * MIB
@@ -81,7 +81,7 @@ def read_decisions(
     Raises:
         ConfigError: if a file is not in the PHH format, or has no decision of the player.
     """
-    check_packages("review", str(path), "pokerkit")
+    check_optional_packages("review", str(path), "pokerkit")
     check_phh_support(game)
     hands: list[RecordedHand] = []
     left_out: dict[str, list[str]] = {}
@@ -170,7 +170,7 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
                 raise UnsupportedHandError(ILLEGAL_ACTION)
             target = None
             if action == RAISE:
-                matched_earlier = phh_game.count_chips_matched_earlier(record)
+                matched_earlier = phh_game.compute_bet_before_street(record)
                 target = _parse_amount(words[2]) / unit + matched_earlier
                 if isinstance(variant_game, NoLimitPoker):  # the action is a chip count
                     action = _choose_raise(legal_mask, target, round_amounts)

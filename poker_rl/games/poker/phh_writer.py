@@ -23,7 +23,7 @@ from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.poker.poker_game import PokerGame, list_blinds_and_openers
-from poker_rl.games.poker.record_dtypes import CALL, FOLD
+from poker_rl.games.poker.table_dtypes import CALL, FOLD
 from poker_rl.games.tables import tables_from_records
 
 HOLDEM_BOARD_CARDS = [0, 3, 1, 1]
@@ -108,7 +108,7 @@ def iterate_phh_actions(
             yield from board_deals[street : table["street"]]
             street = int(table["street"])
         seat = int(table["to_act"])
-        chips_on_street = int(after["paid"][seat]) - phh_game.count_chips_matched_earlier(table)
+        chips_on_street = int(after["paid"][seat]) - phh_game.compute_bet_before_street(table)
         move = {FOLD: "f", CALL: "cc"}.get(action, f"cbr {chips_on_street}")
         yield f"p{seat + 1} {move}"
     if records[-1]["live"] > 1:

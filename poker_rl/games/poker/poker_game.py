@@ -20,7 +20,7 @@ from poker_rl.games.cards import MAX_RANKS, MAX_SUITS
 from poker_rl.games.game import Game
 from poker_rl.games.hand_evaluator import SHORT_DECK, SHORT_DECK_RANKS
 from poker_rl.games.poker import betting
-from poker_rl.games.poker.record_dtypes import (
+from poker_rl.games.poker.table_dtypes import (
     DEFINITION_DTYPE,
     MAX_BOARD_CARDS,
     MAX_CHIPS,
@@ -103,14 +103,14 @@ class PokerGame(Game):
             needed = self.dead_antes[seat] + max(posts[seat], 1)
             problem = f"{stack} chips of seat {seat}; ante and blind need {needed}"
             require(stack >= needed, f"stacks: {problem}")
-        playable = self.compute_playable_stacks(stacks)
+        playable = self.compute_stacks_without_dead_antes(stacks)
         able = [post for stack, post in zip(playable, posts, strict=True) if stack > post]
         require(
             any(post < max(posts) for post in able) or len(able) > 1,
             f"stacks: {stacks} leaves nobody a decision after antes and blinds",
         )
 
-    def compute_playable_stacks(self, stacks: list[int]) -> list[int]:
+    def compute_stacks_without_dead_antes(self, stacks: list[int]) -> list[int]:
         """Return the chips that each seat can play with: its stack without its dead ante.
 
         If a seat's forced bet is at least the stack of every other seat, nobody can raise it, so
@@ -181,7 +181,7 @@ class PokerGame(Game):
     def games_by_seat_count(self) -> Sequence[PokerGame]:
         return [self]
 
-    def get_variant_game(self, record: np.void) -> PokerGame:
+    def get_game_at_table(self, record: np.void) -> PokerGame:
         return self
 
     @cached_property
@@ -232,7 +232,7 @@ class PokerGame(Game):
             "chip_offset": board_cards_offsets[-1] + self.deck_size,
         }
         if self.starting_stacks is not None:
-            fields["stack"] = self.compute_playable_stacks(self.starting_stacks)
+            fields["stack"] = self.compute_stacks_without_dead_antes(self.starting_stacks)
         definition = np.zeros(1, DEFINITION_DTYPE)
         for name, value in fields.items():
             definition[name].flat[: np.size(value)] = value  # a list may be shorter than its field

@@ -15,7 +15,7 @@ from poker_rl.games.cards import parse_cards
 from poker_rl.games.hand_history import hand_history_from_record, replay_hand
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.poker.record_dtypes import FOLD, RAISE
+from poker_rl.games.poker.table_dtypes import FOLD, RAISE
 from poker_rl.games.tables import Tables
 
 ACTION_PATTERN = re.compile(r"[fckx]|[br](?:\d+[hs]?)?|/")
@@ -38,7 +38,7 @@ def parse_position(
     Raises:
         ConfigError: if a text is malformed or does not fit the rules of the game.
     """
-    variant = find_variant_index(game, seat_count)
+    variant = find_variant_of_seat_count(game, seat_count)
     variant_game = game.games_by_seat_count[variant]
     tables = Tables(game, 1, 0)
     tables.deal(decks=np.arange(variant_game.cards_dealt, dtype=np.int8)[None], variants=variant)
@@ -87,7 +87,7 @@ def format_actions(game: DisplayedPoker, record: np.void) -> str:
     return " ".join(words)
 
 
-def find_variant_index(game: DisplayedPoker, seat_count: int | None) -> int:
+def find_variant_of_seat_count(game: DisplayedPoker, seat_count: int | None) -> int:
     """Return the index of the definition with `seat_count` seats; None stands for the only one."""
     seat_counts = [variant_game.seats for variant_game in game.games_by_seat_count]
     fewest, most = seat_counts[0], seat_counts[-1]
@@ -119,7 +119,7 @@ def copy_table_with_cards(
     In copy i the seat to act holds row i of `hole_cards` [N, hole]. All copies have the same board.
     All other cards are the lowest ones that remain.
     """
-    variant_game = game.get_variant_game(record)
+    variant_game = game.get_game_at_table(record)
     hand_count, hole_card_count = hole_cards.shape
     boards = np.tile(np.array(board, np.int64), (hand_count, 1))
     known_cards = np.concatenate([hole_cards, boards], axis=1)
@@ -180,7 +180,7 @@ def parse_action(game: DisplayedPoker, tables: Tables, token: str, description: 
     """Return the legal action that a token means; raise ConfigError unless there is exactly one."""
     record, legal_mask = tables.records[0], tables.legal_mask()[0]
     raise_targets, facing_bet = game.compute_raise_targets(record), bool(legal_mask[FOLD])
-    bet_before_street = game.count_chips_matched_earlier(record)
+    bet_before_street = game.compute_bet_before_street(record)
     matching_actions = []
     for action in np.flatnonzero(legal_mask).tolist():
         names = {game.action_name(action), game.move_name(record, action)}

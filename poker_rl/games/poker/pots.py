@@ -6,7 +6,7 @@ import numpy as np
 
 from poker_rl.games.game import jit
 from poker_rl.games.hand_evaluator import evaluate_hand
-from poker_rl.games.poker.record_dtypes import get_deck_card
+from poker_rl.games.poker.table_dtypes import get_deck_card
 
 
 @jit

@@ -30,7 +30,7 @@ NO_SEAT = -1
 class StreetLines:
     """The N betting lines of one street; each line comes after the line that it extends."""
 
-    entering_count: int  # number of entering lines, after which the street begins; they are first
+    entering_count: int  # number of lines after which the street begins, the first of the N
     parent_line: np.ndarray  # the line that each line extends by one action, -1 if entering, [N]
     action: np.ndarray  # the last action of each line, -1 for an entering line, [N]
     seat: np.ndarray  # the seat that acts after each line, `NO_SEAT` if none on this street, [N]
@@ -230,7 +230,7 @@ def normalize_positive_weights(weights, legal_mask, policy):
 
 
 @vectorized_jit(reorder_sums=False)
-def update_regrets(
+def update_regrets_and_policy_sums(
     lines, policy, learner_seat, weights, own_reach, hand_values, regrets, policy_sums
 ):
     """Update regrets and policy sums [D, A, R] at the decision lines of the seat `learner_seat`.

@@ -15,7 +15,7 @@ import numpy as np
 from poker_rl.games.game import jit, vectorized_jit
 from poker_rl.games.hand_evaluator import SHORT_DECK, evaluate_hand
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.poker.record_dtypes import MAX_DECK_SIZE
+from poker_rl.games.poker.table_dtypes import MAX_DECK_SIZE
 
 BLOCKED_STRENGTH = -1  # strength of a hand that shares a card with the board
 # Number of ranges processed together. Their entries for one hand are adjacent in memory, so that

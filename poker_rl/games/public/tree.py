@@ -96,7 +96,7 @@ class Boards:
         ]
         return new_cards, np.stack(keys)
 
-    def list_boards_by_street(self, cards: np.ndarray) -> list[Board]:
+    def build_boards_from_cards(self, cards: np.ndarray) -> list[Board]:
         """Return each street's board for a hand with the board `cards` [n]; none is merged."""
         boards, board = [], self.root
         for size in self._game.board_cards:
@@ -124,7 +124,7 @@ class Boards:
         representative_of_hand[is_compatible] = representative_index
         return representatives, representative_of_hand
 
-    def count_next_boards(self, street: int) -> int:
+    def count_board_deals(self, street: int) -> int:
         """Return the number of boards of a street, given the board before it and both hands."""
         shown_count = sum(self._game.board_cards[:street])
         remaining_card_count = self._game.deck_size - 2 * self._game.hole_cards - shown_count

@@ -18,7 +18,7 @@ from poker_rl.games.public.betting_lines import (
     normalize_positive_weights,
     propagate_best_response_values,
     propagate_policy_values,
-    update_regrets,
+    update_regrets_and_policy_sums,
 )
 
 NEGATIVE_DISCOUNT = 0.5  # factor of negative regrets after each iteration
@@ -81,7 +81,8 @@ def run_discounted_cfr(
             fill_terminal_values(terminal_arrays, seat, reach, values)
             propagate_policy_values(lines, policy, seat, values)
             own_reach = reach[:, seat] + UNREACHED_WEIGHT * ranges[seat]
-            update_regrets(lines, policy, seat, weights, own_reach, values, regrets, policy_sums)
+            sums = regrets, policy_sums
+            update_regrets_and_policy_sums(lines, policy, seat, weights, own_reach, values, *sums)
             if seat == other_seat:
                 mean_values = entry_policy[0, 0] * values[0] + entry_policy[0, 1] * opt_out_values
                 for choice, choice_values in enumerate((values[0], opt_out_values)):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from poker_rl.games.game import Game
-from poker_rl.games.poker.record_dtypes import RAISE
+from poker_rl.games.poker.table_dtypes import RAISE
 from poker_rl.games.public.betting_lines import StreetLines, enumerate_street_lines
 from poker_rl.games.tables import Tables
 from poker_rl.players.bet_sizes_player import compute_raise_targets
@@ -31,7 +31,7 @@ class EndgameLines:
     actions: np.ndarray  # the action of each choice; arbitrary in unused columns, [D, K]
     line_after_action: dict[tuple[int, int], int]  # index of the line after (line, action)
 
-    def map_to_choices(self, decisions: np.ndarray, probs: np.ndarray) -> np.ndarray:
+    def to_choice_probs(self, decisions: np.ndarray, probs: np.ndarray) -> np.ndarray:
         """Convert policies at n of the decisions from actions to choices, [n, R, A] -> [D, R, K].
 
         R is the number of hands. The probability of a raise that is not enumerated is added to that

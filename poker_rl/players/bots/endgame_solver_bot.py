@@ -35,7 +35,7 @@ import numpy as np
 from poker_rl.config.input_checks import ConfigError, PositiveFloat, PositiveInt, Probability
 from poker_rl.games.game import Game
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker
-from poker_rl.games.poker.record_dtypes import CALL, FOLD, RAISE
+from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.public import betting_lines
 from poker_rl.games.public.pairwise_win_margins import compute_win_margins
 from poker_rl.games.public.ranges import Ranges
@@ -60,8 +60,8 @@ class EndgameSolution:
     """Solution of the last street for one seat."""
 
     lines: EndgameLines
-    # Probabilities [D, K, R] of K choices at the D decisions with each of R possible hands; they
-    # are only meant for the seat's own decisions.
+    # Probabilities [D, K, R] of K choices at the D decisions with each of R possible hands. Use
+    # only those of the seat's own decisions.
     policy: np.ndarray
     row_of_hand: np.ndarray  # index of each hand among the possible hands, 0 for others, [H]
 
@@ -226,11 +226,11 @@ class EndgameSolverBot(Bot):
         )
         terminal_arrays = *terminals, all_hands[hands], row_of_hand[hand_order], strengths
         arrays = betting_lines.pack_line_arrays(street), terminal_arrays
-        board = self._boards.list_boards_by_street(board_cards)[self._last_street]
+        board = self._boards.build_boards_from_cards(board_cards)[self._last_street]
         own_decisions = np.flatnonzero(street.seat[street.decision_lines] == own_seat)
         query = self._player, street.decision_records[own_decisions], [board]
         ((own_policy,),) = self._range_query.iterate_board_policies(*query)
-        choice_probs = lines.map_to_choices(own_decisions, own_policy.probs)
+        choice_probs = lines.to_choice_probs(own_decisions, own_policy.probs)
         policy = choice_probs[:, own_policy.row_of_hand[hands]].transpose(0, 2, 1).copy()
         opt_out_values = compute_response_values(*arrays, policy, ranges, own_seat)
         other_seat = ranges, own_seat, self.range_share, opt_out_values
@@ -256,7 +256,7 @@ class EndgameSolverBot(Bot):
         own_seat, other_seat = int(now["to_act"]), int(before["to_act"])
         actions = now["line"][: len(past_tables) - 2].astype(np.int64)
         ranges = self._compute_ranges(past_tables[:-2], actions, board_cards)
-        board = self._boards.list_boards_by_street(board_cards)[now["street"]]
+        board = self._boards.build_boards_from_cards(board_cards)[now["street"]]
         hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))
         ranges = ranges[:, hands].astype(np.float32)
         after_call = tables_from_records(self._game, past_tables[-1:].copy())
@@ -303,7 +303,7 @@ class EndgameSolverBot(Bot):
         reach *= self._ranges.mask_compatible_hands(board_cards)
         legal_mask = tables_from_records(self._game, past_tables.copy()).legal_mask()
         uniform = 1 / legal_mask.sum(1)
-        boards = self._boards.list_boards_by_street(board_cards)
+        boards = self._boards.build_boards_from_cards(board_cards)
         for street in np.unique(past_tables["street"]):
             moves = np.flatnonzero(past_tables["street"] == street)
             query = self._player, past_tables[moves], [boards[street]]

@@ -111,7 +111,7 @@ def get_legal_choice_mask(legal_mask: np.ndarray) -> np.ndarray:
     return np.stack([legal_mask[:, FOLD], legal_mask[:, CALL], legal_mask[:, BET:].any(1)], axis=1)
 
 
-def to_choice_rows(is_bet: np.ndarray, is_call: np.ndarray) -> np.ndarray:
+def to_one_hot_choices(is_bet: np.ndarray, is_call: np.ndarray) -> np.ndarray:
     """Return one-hot choices [B, 3]: bet if `is_bet` [B], else call if `is_call` [B], else fold."""
     return np.asarray(np.eye(CHOICE_COUNT)[np.select([is_bet, is_call], [BET, CALL], FOLD)])
 

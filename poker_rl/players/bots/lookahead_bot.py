@@ -87,7 +87,7 @@ class LookaheadBot(Bot):
             records_now = tables.records.take(rows)
             probs = compute_checked_probs(self._game, self._player, records_now, legal_mask)
             uniform = np.empty(len(probs))
-            sample_uniform(tables.records, rows, uniform)
+            sample_uniform_numbers(tables.records, rows, uniform)
             return sample_from_probs(probs, uniform)
 
         def estimate_state_values(rows: np.ndarray) -> np.ndarray:
@@ -115,7 +115,7 @@ def seed_random_states(keys, seed, worlds, tables):  # type: ignore[no-untyped-d
 
 
 @jit
-def sample_uniform(tables, rows, out):  # type: ignore[no-untyped-def]
+def sample_uniform_numbers(tables, rows, out):  # type: ignore[no-untyped-def]
     """Write into `out` a random number in [0, 1) from the random state of each table in `rows`."""
     for i in range(len(rows)):
         out[i] = random_uniform(tables[rows[i]])

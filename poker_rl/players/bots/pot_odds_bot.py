@@ -36,7 +36,11 @@ from poker_rl.games.poker.betting import MAX_DECK_SIZE, MAX_HOLE_CARDS, MAX_SEAT
 from poker_rl.games.poker.suit_isomorphism import sort_suits
 from poker_rl.games.tables import copy_records
 from poker_rl.players.bet_sizes_player import compute_raise_targets
-from poker_rl.players.bots.holdem_bot import FoldCallBetBot, find_smallest_raises, to_choice_rows
+from poker_rl.players.bots.holdem_bot import (
+    FoldCallBetBot,
+    find_smallest_raises,
+    to_one_hot_choices,
+)
 from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
 
 # Attempts to sample a hand of a range that contains no dealt card; after them, any hand is dealt.
@@ -77,7 +81,7 @@ class PotOddsBot(FoldCallBetBot):
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         equity, pot_odds = self.estimate_equity_and_pot_odds(records)
         is_bet = equity * records["live"] >= self.bet_threshold
-        return to_choice_rows(is_bet, equity >= pot_odds + self.call_margin)
+        return to_one_hot_choices(is_bet, equity >= pot_odds + self.call_margin)
 
     def estimate_equity_and_pot_odds(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the estimated equity [B] and the pot odds [B] of the seat to act at each table.
@@ -187,7 +191,7 @@ def fill_equities(
             for j in range(board_count, final_count):
                 cards[MAX_HOLE_CARDS + j] = draw_undealt_card(table, dealt_bits)
                 dealt_bits |= np.int64(1) << cards[MAX_HOLE_CARDS + j]
-            pot_shares += compute_showdown_share(hands, 1 + opponents, cards, final_count)
+            pot_shares += compute_pot_share(hands, 1 + opponents, cards, final_count)
         equity[i] = pot_shares / samples
 
 
@@ -269,7 +273,7 @@ def draw_undealt_card(table, dealt_bits):
 
 
 @jit
-def compute_showdown_share(hands, hand_count, scratch_and_board, board_count):
+def compute_pot_share(hands, hand_count, scratch_and_board, board_count):
     """Return the share of the pot that `hands[0]` wins at a showdown of `hand_count` hands.
 
     Equal hands divide the pot. See `fill_range` for `scratch_and_board`.

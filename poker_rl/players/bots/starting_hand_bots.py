@@ -26,7 +26,7 @@ from poker_rl.players.bots.holdem_bot import (
     FoldCallBetBot,
     get_legal_choice_mask,
     tabulate_by_hole_cards,
-    to_choice_rows,
+    to_one_hot_choices,
 )
 from poker_rl.players.player import mix_with_uniform
 
@@ -59,7 +59,7 @@ class ChenBot(FoldCallBetBot):
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         points = self._points[tuple(self.get_cards_and_board_count(records)[0][:, :2].T)]
         is_call = points >= np.array(self.call_thresholds)[self.classify_position(records)]
-        planned_probs = to_choice_rows(points >= self.bet_threshold, is_call)
+        planned_probs = to_one_hot_choices(points >= self.bet_threshold, is_call)
         legal_choices = get_legal_choice_mask(legal_mask)
         return mix_with_uniform(planned_probs, legal_choices, self.deviation_prob)
 
@@ -108,7 +108,7 @@ class SklanskyBot(FoldCallBetBot):
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
-        self._ranges = tabulate_by_hole_cards(find_sklansky_range)
+        self._ranges = tabulate_by_hole_cards(find_tightest_sklansky_range)
         bet_prob = self.average_range_bet_prob
         call, fold = [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]
         bet, average = [0.0, 0.0, 1.0], [0.0, 1 - bet_prob, bet_prob]
@@ -123,7 +123,7 @@ class SklanskyBot(FoldCallBetBot):
         return np.asarray(self._choice_probs[has_more_bets, range_index])
 
 
-def find_sklansky_range(first: int, second: int) -> int:
+def find_tightest_sklansky_range(first: int, second: int) -> int:
     """Return the tightest range that contains two hole cards, or `OUTSIDE_RANGES`."""
     low, high = sorted((first // MAX_SUITS, second // MAX_SUITS))
     pair, suited = low == high, first % MAX_SUITS == second % MAX_SUITS

@@ -18,7 +18,7 @@ from poker_rl.games.cards import MAX_SUITS
 from poker_rl.games.game import Game, jit
 from poker_rl.games.hand_evaluator import evaluate_best_five
 from poker_rl.games.poker.betting import MAX_DECK_SIZE, MAX_HOLE_CARDS
-from poker_rl.players.bots.holdem_bot import FoldCallBetBot, to_choice_rows
+from poker_rl.players.bots.holdem_bot import FoldCallBetBot, to_one_hot_choices
 from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
 
 
@@ -35,7 +35,8 @@ class TightBot(FoldCallBetBot):
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         win_probs = self.compute_win_probs(records)
-        return to_choice_rows(win_probs >= self.raise_threshold, win_probs >= self.call_threshold)
+        raises, calls = win_probs >= self.raise_threshold, win_probs >= self.call_threshold
+        return to_one_hot_choices(raises, calls)
 
     def compute_win_probs(self, records: np.ndarray) -> np.ndarray:
         """Return the strength of the hand of each seat to act, [B]; see the module's docstring."""

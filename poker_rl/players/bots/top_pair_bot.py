@@ -32,7 +32,7 @@ from poker_rl.games.hand_evaluator import (
     evaluate_best_five,
 )
 from poker_rl.games.poker.betting import MAX_BOARD_CARDS, MAX_HOLE_CARDS
-from poker_rl.players.bots.holdem_bot import FoldCallBetBot, to_choice_rows
+from poker_rl.players.bots.holdem_bot import FoldCallBetBot, to_one_hot_choices
 
 KING = MAX_RANKS - 2
 CARDS_TO_DRAW = 4  # number of cards of a flush or straight that make a draw
@@ -56,7 +56,7 @@ class TopPairBot(FoldCallBetBot):
         is_call = (hole_ranks[:, :, None] == board_ranks[:, None]).any((1, 2)) | is_hole_pair
         is_call |= has_draw(cards) & (board_count > 0) & (board_count < final_count)
         is_call |= (board_count == 0) & (hole_ranks.max(1) >= KING)
-        return to_choice_rows(is_bet, is_call)
+        return to_one_hot_choices(is_bet, is_call)
 
 
 def is_better_than_top_pair(cards: np.ndarray, board_count: np.ndarray) -> np.ndarray:

@@ -15,7 +15,7 @@ from poker_rl.games.cards import card_name
 from poker_rl.games.displayed_table import BetRange, DisplayedGame, LegalMove, SeatView, TableView
 from poker_rl.games.poker.display.hand_names import describe_hand
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.poker.record_dtypes import CALL, FULL_POT, RAISE
+from poker_rl.games.poker.table_dtypes import CALL, FULL_POT, RAISE
 from poker_rl.games.tables import tables_from_records
 
 BLIND_NAMES = ("small blind", "big blind")  # from the smallest; larger blinds are straddles
@@ -35,13 +35,13 @@ class DisplayedPoker(DisplayedGame):
     def games_by_seat_count(self) -> Sequence[PokerGame]:
         """One game for each number of seats; only the game itself if the number is fixed."""
 
-    def get_variant_game(self, record: np.void) -> PokerGame:
+    def get_game_at_table(self, record: np.void) -> PokerGame:
         """Return the variant that has as many seats as this table."""
         return self.games_by_seat_count[int(record["variant"])]
 
     def infoset_name(self, record: np.void) -> str:
         """Return a text like `1 Ks|Qh rc`: seat to act, its cards, visible board and actions."""
-        variant_game, seat = self.get_variant_game(record), int(record["to_act"])
+        variant_game, seat = self.get_game_at_table(record), int(record["to_act"])
         cards = get_hole_cards(variant_game, record, seat), get_visible_board(variant_game, record)
         cards_text = "|".join("".join(name_cards(variant_game, some)) for some in cards if some)
         return f"{seat} {cards_text} {self.betting_line_name(record)}".strip()
@@ -51,7 +51,7 @@ class DisplayedPoker(DisplayedGame):
         line = record["line"][: record["moves"]].tolist()
         if not len(record["raise_by"]):
             return "".join("fcr"[action] for action in line)
-        variant_game = self.get_variant_game(record)
+        variant_game = self.get_game_at_table(record)
         # The first entries of `chips` are for the blinds, the others for the actions.
         blind_count = (
             sum(blind > 0 for blind in variant_game.blinds) * variant_game.blind_raise_count
@@ -64,10 +64,10 @@ class DisplayedPoker(DisplayedGame):
 
     def build_view(self, record: np.void, viewer: int | None) -> TableView:
         """Return the view of a table for the seat `viewer`; None shows all cards face up."""
-        variant_game = self.get_variant_game(record)
+        variant_game = self.get_game_at_table(record)
         seats, is_over = range(variant_game.seats), bool(record["over"])
         paid = record["paid"][: len(seats)].tolist()
-        bet_before_street = self.count_chips_matched_earlier(record)
+        bet_before_street = self.compute_bet_before_street(record)
         bets = [0 if is_over else max(chips_in - bet_before_street, 0) for chips_in in paid]
         board = get_visible_board(variant_game, record)
         own_cards = None if viewer is None else get_hole_cards(variant_game, record, viewer)
@@ -89,7 +89,7 @@ class DisplayedPoker(DisplayedGame):
 
     def list_moves(self, record: np.void, actions: Sequence[int] | None = None) -> list[LegalMove]:
         """Return the given legal actions as moves; see `DisplayedGame.list_moves` for None."""
-        variant_game, seat = self.get_variant_game(record), int(record["to_act"])
+        variant_game, seat = self.get_game_at_table(record), int(record["to_act"])
         bet_range, usual_names = self.get_bet_range(record), {}
         if bet_range is not None:
             low = bet_range.min_bet_action
@@ -99,7 +99,7 @@ class DisplayedPoker(DisplayedGame):
             legal = np.flatnonzero(self._compute_legal_mask(record)).tolist()
             actions = [a for a in legal if bet_range is None or a < RAISE or a in usual_names]
         chips_before = int(record["paid"][seat])
-        bet_before_street = self.count_chips_matched_earlier(record)
+        bet_before_street = self.compute_bet_before_street(record)
         chips_after_actions = self._compute_chips_after(record, actions)
         legal_moves = []
         for action, chips_after in zip(map(int, actions), chips_after_actions, strict=True):
@@ -127,10 +127,10 @@ class DisplayedPoker(DisplayedGame):
     def get_bet_range(self, record: np.void) -> BetRange | None:
         """Return the range of legal bets if the game allows any number of chips, else None."""
         raises = np.flatnonzero(self._compute_legal_mask(record)[RAISE:]) + RAISE
-        if self.get_variant_game(record).raise_size_options != [] or not len(raises):
+        if self.get_game_at_table(record).raise_size_options != [] or not len(raises):
             return None
         low, high = int(raises[0]), int(raises[-1])
-        bet_before_street = self.count_chips_matched_earlier(record)
+        bet_before_street = self.compute_bet_before_street(record)
         return BetRange(low - bet_before_street, high - bet_before_street, low)
 
     def compute_raise_targets(self, record: np.void) -> dict[int, int]:
@@ -140,7 +140,7 @@ class DisplayedPoker(DisplayedGame):
 
     def move_name(self, record: np.void, action: int) -> str:
         """Return the name of a legal action; a listed bet size that is all-in is `raise_all_in`."""
-        variant_game = self.get_variant_game(record)
+        variant_game = self.get_game_at_table(record)
         if action >= RAISE and variant_game.raise_size_options:
             (chips_after,) = self._compute_chips_after(record, [action])
             if is_all_in_bet(variant_game, record, chips_after):
@@ -160,7 +160,7 @@ class DisplayedPoker(DisplayedGame):
         chips: list[int] = tables.records["paid"][:, record["to_act"]].tolist()
         return chips
 
-    def count_chips_matched_earlier(self, record: np.void) -> int:
+    def compute_bet_before_street(self, record: np.void) -> int:
         """Return the chips that each seat had to put in on earlier streets to stay in the hand.
 
         On the first street this is the ante.

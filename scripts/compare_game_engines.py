@@ -1,6 +1,6 @@
 """Compare random hands move by move with independent engines: PokerKit and, heads-up, OpenSpiel.
 
-    python scripts/lockstep.py [--hands 100000] [--seed 0] [game ...]
+    python scripts/compare_game_engines.py [--hands 100000] [--seed 0] [game ...]
 
 Each hand is played by this project's rules and replayed in the other engine with the same cards and
 actions. The seat to act, the legal actions, the raise amounts in no-limit and the chips won must be
@@ -103,12 +103,12 @@ Engine = Callable[[Hand], None]
 """Function that replays a hand in another engine; it raises EnginesDifferError at a difference."""
 
 
-def play_hands(game: PokerGame | VariableSeatsPoker, hands: int, seed: int) -> Iterator[Hand]:
+def sample_hands(game: PokerGame | VariableSeatsPoker, hands: int, seed: int) -> Iterator[Hand]:
     """Play random hands by this project's rules, in batches of tables, and yield them."""
     generator = np.random.default_rng(seed)
     tables = Tables(game, min(BATCH, hands), seed)
     weights = np.resize(ACTION_WEIGHTS, (len(tables.records), 3))
-    first_game = get_variant_game(game, tables.records[0])
+    first_game = get_game_at_table(game, tables.records[0])
     no_limit, has_stacks = (
         isinstance(first_game, NoLimitPoker),
         first_game.starting_stacks is not None,
@@ -141,7 +141,7 @@ def play_hands(game: PokerGame | VariableSeatsPoker, hands: int, seed: int) -> I
                 decisions[row].append(here)
         won = tables.payoffs()
         for row, record in enumerate(tables.records[: hands - first]):
-            each = get_variant_game(game, record)
+            each = get_game_at_table(game, record)
             yield Hand(
                 each,
                 record["deck"][: each.cards_dealt].tolist(),
@@ -215,14 +215,14 @@ def sample_stack_game(
 
 def put_royal_flush_on_board(record: np.void, game: PokerGame | VariableSeatsPoker) -> None:
     """Swap cards so that the board will be a royal flush, if deck and board allow it."""
-    each = get_variant_game(game, record)
+    each = get_game_at_table(game, record)
     if each.deck_size == 52 and sum(each.board_cards) == 5:
         for board_index, card in enumerate(ROYAL_FLUSH, each.cards_dealt - 5):
             deck = record["deck"]
             deck[deck.tolist().index(card)], deck[board_index] = deck[board_index], card
 
 
-def get_variant_game(game: PokerGame | VariableSeatsPoker, record: np.void) -> PokerGame:
+def get_game_at_table(game: PokerGame | VariableSeatsPoker, record: np.void) -> PokerGame:
     """Return the game at a table: `game`, or its variant with the table's number of seats."""
     return game if isinstance(game, PokerGame) else game.games_by_seat_count[record["variant"]]
 
@@ -463,7 +463,7 @@ def map_to_same_actions(legal: list[int]) -> dict[int, int]:
     return {action: action for action in legal}
 
 
-def map_to_kuhn_actions(legal: list[int]) -> dict[int, int]:
+def map_to_open_spiel_kuhn_actions(legal: list[int]) -> dict[int, int]:
     """Map actions to those of OpenSpiel's Kuhn poker: 0 is check or fold, 1 is bet or call."""
     return {FOLD: 0, CALL: 1} if FOLD in legal else {CALL: 0, RAISE: 1}
 
@@ -539,7 +539,7 @@ def compare_engines(
         EnginesDifferError: at the first difference.
     """
     counts: Counter[str] = Counter()
-    for hand in play_hands(game, hands, seed):
+    for hand in sample_hands(game, hands, seed):
         engine(hand)
         winners = sum(chips + put > 0 for chips, put in zip(hand.won, hand.paid, strict=True))
         counts.update(

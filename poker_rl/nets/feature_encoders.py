@@ -75,8 +75,8 @@ class ObservationEncoder:
         self.history_shape = NO_HISTORY
         if features == "history":
             self.history_shape = HISTORY_STEPS, game.history_step_size
-        # Suits are sorted as if board cards of the first street were hole cards. In games with such
-        # cards, some tables that differ only by a permutation of suits still differ afterwards.
+        # Sorting treats board cards dealt before the first bet like hole cards. In games that deal
+        # such cards, tables that differ only by a permutation of suits can keep different inputs.
         self.is_suit_invariant = features == "rank" or (
             self._sorts_suits and not (game.definitions["shown"][:, 0] > 0).any()
         )
@@ -92,7 +92,7 @@ class HiddenCardEncoder:
 
     These cards are hidden from the seat to act. Their suits are in canonical order if `features`
     sorts suits. With `compare_hands`, there are also inputs that say which hands are ahead, see
-    `write_hand_comparisons`.
+    `write_opponent_comparisons`.
 
     Attributes:
         size: number H of inputs.
@@ -111,7 +111,8 @@ class HiddenCardEncoder:
         if not self._comparisons:
             return cards
         comparisons = np.empty((len(records), self._comparisons), np.uint8)
-        tables.run_loop(output_rule_loop, None, comparisons, rule="write_hand_comparisons")
+        rule = "write_opponent_comparisons"
+        tables.run_compiled_loop(output_rule_loop, None, comparisons, rule=rule)
         return np.concatenate([cards, comparisons], 1)
 
 
@@ -142,7 +143,7 @@ def _make_log_chips_encoder(game: Game) -> tuple[int, EncodeFunction]:
     logarithms = np.log1p(np.arange(largest_pot + 1, dtype=np.float32)) / np.log1p(largest_stack)
 
     def encode(tables: Tables, out: np.ndarray) -> None:
-        tables.run_loop(observe_log_chips_loop, None, logarithms, out)
+        tables.run_compiled_loop(observe_log_chips_loop, None, logarithms, out)
 
     return game.observation_size, encode
 
@@ -154,7 +155,7 @@ def _make_hand_strength_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
     def encode(tables: Tables, out: np.ndarray) -> None:
         encode_observation(tables, out[:, :size])
-        tables.run_loop(output_rule_loop, None, out[:, size:], rule="write_hand_features")
+        tables.run_compiled_loop(output_rule_loop, None, out[:, size:], rule="write_hand_features")
 
     return size + HAND_FEATURE_COUNT, encode
 
@@ -208,7 +209,7 @@ def _make_history_encoder(game: Game) -> tuple[int, EncodeFunction]:
         steps = out[:, :history_size].reshape(len(out), HISTORY_STEPS, game.history_step_size)
         steps[:] = 0  # writes into `out`, of which `steps` is a view
         scratch = tables.records["rank"].copy()  # the rule `observe_history` overwrites this field
-        tables.run_loop(observe_history_loop, None, steps, np.empty(len(out), np.int64))
+        tables.run_compiled_loop(observe_history_loop, None, steps, np.empty(len(out), np.int64))
         tables.records["rank"] = scratch
         encode_table(tables, out[:, history_size:])
 

@@ -37,8 +37,8 @@ from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.public.ranges import Ranges, compute_showdown_values
 from poker_rl.games.tables import Tables
 from poker_rl.nets.dense import MLPConfig
+from poker_rl.nets.feature_encoders import ObservationEncoder
 from poker_rl.nets.net_interface import NetDimensions
-from poker_rl.nets.observation_encoders import ObservationEncoder
 from poker_rl.players.network_player import NetworkPlayer
 
 WINDOW_S, WINDOW_COUNT = 0.25, 12  # seconds of a time window; number of windows for each rate
@@ -345,7 +345,7 @@ def deal_random_hands() -> np.ndarray:
 
 
 @jit
-def find_best_strength(hands):  # type: ignore[no-untyped-def]
+def evaluate_hands(hands):  # type: ignore[no-untyped-def]
     best = 0
     for i in range(len(hands)):
         best = max(best, evaluate_hand(hands[i], 7, 4))
@@ -382,7 +382,7 @@ def compute_values_by_pairs(hands, ranks, reach, out):  # type: ignore[no-untype
         out[one] = won
 
 
-def create_showdown_benchmarks() -> dict[str, Benchmark]:
+def create_showdown_value_benchmarks() -> dict[str, Benchmark]:
     ranges = Ranges(build_game("limit_holdem"))  # type: ignore[arg-type]
     free = ranges.mask_compatible_hands(RIVER)
     reach = np.random.default_rng(0).random(len(free)) * free
@@ -407,7 +407,7 @@ def create_showdown_benchmarks() -> dict[str, Benchmark]:
         from phevaluator import evaluate_cards
 
         benchmarks["phevaluator and NumPy"] = create_call_benchmark(
-            lambda: compare_hand_pairs(
+            lambda: compute_values_with_numpy(
                 [-evaluate_cards(*hand, *board) for hand in hands], hands, reach[free]
             )
         )
@@ -422,7 +422,7 @@ def create_showdown_benchmarks() -> dict[str, Benchmark]:
             return [hand.entry.index for hand in made]
 
         benchmarks["PokerKit and NumPy"] = create_call_benchmark(
-            lambda: compare_hand_pairs(rank_with_pokerkit(), hands, reach[free])
+            lambda: compute_values_with_numpy(rank_with_pokerkit(), hands, reach[free])
         )
     return benchmarks
 
@@ -446,7 +446,9 @@ def create_lbr_benchmark() -> Benchmark:
     )
 
 
-def compare_hand_pairs(ranks: list[int], hands: list[list[int]], reach: np.ndarray) -> np.ndarray:
+def compute_values_with_numpy(
+    ranks: list[int], hands: list[list[int]], reach: np.ndarray
+) -> np.ndarray:
     """Return each hand's winnings from a range, [hands], by a matrix of all pairs of hands."""
     cards = np.array(hands)
     shared = (cards[:, None, :, None] == cards[None, :, None, :]).any((2, 3))
@@ -637,7 +639,7 @@ def create_call_benchmark(work: Callable[[], Any], amount: int = 1) -> Benchmark
     return run
 
 
-def print_rates(title: str, benchmarks: dict[str, Benchmark]) -> None:
+def measure_and_print_rates(title: str, benchmarks: dict[str, Benchmark]) -> None:
     """Measure and print the rates of this project and of other libraries, and their ratios."""
     measured = measure_best_rates(benchmarks)
     peers = [name for name in benchmarks if not name.startswith("ours")]
@@ -652,15 +654,15 @@ def print_rates_of_large_game(has_open_spiel: bool) -> None:
     uniform = tree.build_uniform_policy()
     measure_nash_conv = partial(nash_conv, tree, uniform)
     benchmarks = create_benchmarks_by_threads(lambda: create_call_benchmark(measure_nash_conv))
-    print_rates("NashConv, a million infosets", benchmarks)
-    print_rates(
+    measure_and_print_rates("NashConv, a million infosets", benchmarks)
+    measure_and_print_rates(
         "CFR+, a million infosets",
         create_benchmarks_by_threads(lambda: create_large_solver_benchmark("cfr_plus")),
     )
     benchmarks = {"ours": create_large_solver_benchmark("mccfr", traversals=TRAVERSALS)}
     if has_open_spiel:
         benchmarks["OpenSpiel C++"] = create_open_spiel_mccfr_benchmark()
-    print_rates("MCCFR, traversals of each seat", benchmarks)
+    measure_and_print_rates("MCCFR, traversals of each seat", benchmarks)
     numba.set_num_threads(1)
 
 
@@ -676,42 +678,48 @@ def main() -> None:
         benchmarks["OpenSpiel Python"] = create_open_spiel_play_benchmark()
     if has_rlcard:
         benchmarks["RLCard"] = create_rlcard_benchmark()
-    print_rates("Heads-up limit hold'em, decisions", benchmarks)
+    measure_and_print_rates("Heads-up limit hold'em, decisions", benchmarks)
 
     if find_spec("pettingzoo") is not None:
-        print_rates("Environments of limit hold'em", create_environment_benchmarks(has_rlcard))
+        measure_and_print_rates(
+            "Environments of limit hold'em", create_environment_benchmarks(has_rlcard)
+        )
     benchmarks = {"ours": RandomPlay(build_game("leduc"), 0)}
     if find_spec("pgx") is not None:
         benchmarks["pgx"] = create_pgx_benchmark()
-    print_rates("Leduc hold'em, decisions", benchmarks)
+    measure_and_print_rates("Leduc hold'em, decisions", benchmarks)
 
     for name in ("nolimit_holdem_sizes", "nolimit_holdem", "nolimit_holdem_6p"):
         play = RandomPlay(build_game(name), 0)
         benchmarks = {"ours": play, "ours, without observations": play.play_unobserved}
-        print_rates(f"{name}, decisions", benchmarks)
+        measure_and_print_rates(f"{name}, decisions", benchmarks)
 
     big2 = build_game("big2")
-    print_rates(
+    measure_and_print_rates(
         "Big 2, decisions",
         {"ours": RandomPlay(big2, 0), "ours, two threads": create_threaded_play_benchmark(big2)},
     )
-    print_rates("Big 2, games", {"ours": RandomPlay(big2, 0).play_and_count_hands})
+    measure_and_print_rates("Big 2, games", {"ours": RandomPlay(big2, 0).play_and_count_hands})
 
     hands = deal_random_hands()
-    benchmarks = {"ours": create_call_benchmark(lambda: find_best_strength(hands), len(hands))}
+    benchmarks = {"ours": create_call_benchmark(lambda: evaluate_hands(hands), len(hands))}
     if find_spec("phevaluator") is not None:
         benchmarks["phevaluator"] = create_phevaluator_benchmark(hands.tolist())
-    print_rates("Strength of seven cards, hands", benchmarks)
+    measure_and_print_rates("Strength of seven cards, hands", benchmarks)
 
-    print_rates("Range against range on the river, showdowns", create_showdown_benchmarks())
+    measure_and_print_rates(
+        "Range against range on the river, showdowns", create_showdown_value_benchmarks()
+    )
     torch.set_num_threads(1)
-    print_rates("Local best response to 3 x 128, hands", {"ours": create_lbr_benchmark()})
+    measure_and_print_rates(
+        "Local best response to 3 x 128, hands", {"ours": create_lbr_benchmark()}
+    )
 
     leduc = build_game("leduc")
     tree = get_tree(leduc)
     uniform = tree.build_uniform_policy()
     benchmarks = {"ours": create_call_benchmark(lambda: nash_conv(tree, uniform))}
-    print_rates(
+    measure_and_print_rates(
         "NashConv of a Leduc policy",
         benchmarks | (create_open_spiel_nash_conv_benchmarks() if has_open_spiel else {}),
     )
@@ -719,7 +727,7 @@ def main() -> None:
     settings = {**load_option("algo", "cfr"), **load_option("algo", "cfr_plus")}
     solver = build({**settings, "iterations_per_step": CFR_ITERATIONS_PER_CALL}, "algo", game=leduc)
     benchmarks = {"ours": create_call_benchmark(solver.learn, CFR_ITERATIONS_PER_CALL)}
-    print_rates(
+    measure_and_print_rates(
         "CFR+ on Leduc, iterations",
         benchmarks | (create_open_spiel_cfr_benchmarks() if has_open_spiel else {}),
     )
@@ -730,7 +738,7 @@ def main() -> None:
         ("big2_ppo_fast", "decisions"),
         ("nfsp_2000", "updates"),
     ):
-        print_rates(
+        measure_and_print_rates(
             f"experiment={experiment}, {counter}",
             {"ours": create_training_benchmark(experiment, counter)},
         )
@@ -738,7 +746,7 @@ def main() -> None:
     benchmarks = {"ours": create_nfsp_benchmark()}
     if has_open_spiel and find_spec("tree") is not None:  # OpenSpiel's NFSP needs dm-tree
         benchmarks["OpenSpiel PyTorch"] = create_open_spiel_nfsp_benchmark()
-    print_rates("NFSP on Leduc, decisions", benchmarks)
+    measure_and_print_rates("NFSP on Leduc, decisions", benchmarks)
 
 
 if __name__ == "__main__":

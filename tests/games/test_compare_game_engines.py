@@ -10,8 +10,7 @@ from pathlib import Path
 import numpy as np
 import pyspiel
 import pytest
-from game_transcripts import HEADER_TEXTS, describe_moves
-from lockstep import (
+from compare_game_engines import (
     GAMES,
     LIMIT_STACKS,
     SHORT_DECK,
@@ -20,11 +19,12 @@ from lockstep import (
     create_open_spiel_engine,
     has_three_card_hands,
     load_universal_poker,
-    map_to_kuhn_actions,
-    play_hands,
+    map_to_open_spiel_kuhn_actions,
     replay_in_pokerkit,
+    sample_hands,
     sample_stack_games,
 )
+from game_transcripts import HEADER_TEXTS, describe_moves
 from random_games import NAMES, game, sample_definitions
 from toy_games import kuhn, label, leduc
 
@@ -40,7 +40,7 @@ HANDS = 40  # of each
 @pytest.mark.parametrize("definition", [kuhn(2), kuhn(3)], ids=label)
 def test_kuhn(definition):
     other = pyspiel.load_game("kuhn_poker", {"players": definition.seats})
-    engine = create_open_spiel_engine(other, map_to_kuhn_actions)
+    engine = create_open_spiel_engine(other, map_to_open_spiel_kuhn_actions)
     compare_engines(definition, engine, hands=500, seed=1)
 
 
@@ -98,33 +98,25 @@ def test_rhode_island_holdem_beside_pokerkit():
     assert counts["split pots"] > 5  # hands of three cards seldom tie
 
 
-@pytest.mark.parametrize("seed", range(3))
-def test_no_limit_holdem_with_stacks_of_their_own_beside_pokerkit(seed):
-    """1,200 hands in all; two seats to nine by turns, with and without `short_bets_reopen`."""
-    counts = Counter()
-    for i, each in enumerate(sample_stack_games(40, seed)):
-        counts += compare_engines(each, replay_in_pokerkit, hands=10, seed=i)
-    assert counts["hands"] == 400
-    assert counts["all-ins"] > 400
-    assert counts["split pots"] > 40
-
-
-@pytest.mark.parametrize("name", [LIMIT_STACKS, SHORT_DECK])
-def test_holdem_with_stacks_and_antes_of_their_own_beside_pokerkit(name):
-    """Fixed limit, and no-limit with a short deck; two seats to nine by turns."""
-    counts = Counter()
-    for i, each in enumerate(sample_stack_games(32, 5, name)):
-        counts += compare_engines(each, replay_in_pokerkit, hands=8, seed=i)
-    assert counts["hands"] == 256
-    assert counts["all-ins"] > 256
-    assert counts["split pots"] > 25
+@pytest.mark.parametrize(
+    ("hands", "games"),
+    [*((10, (40, n)) for n in range(3)), (8, (32, 5, LIMIT_STACKS)), (8, (32, 5, SHORT_DECK))],
+)
+def test_holdem_with_stacks_and_antes_of_their_own_beside_pokerkit(hands, games):
+    """No-limit with and without `short_bets_reopen`, limit, short deck; two seats to nine."""
+    counts, total = Counter(), games[0] * hands
+    for i, each in enumerate(sample_stack_games(*games)):
+        counts += compare_engines(each, replay_in_pokerkit, hands=hands, seed=i)
+    assert counts["hands"] == total
+    assert counts["all-ins"] > total
+    assert counts["split pots"] > total / 10
 
 
 def test_a_difference_is_found():
     """Of cards, actions, legal actions and chips; the engines do not just agree with themselves."""
     definition = game("limit_holdem")
     other = create_open_spiel_engine(load_universal_poker(definition))
-    hand = next(h for h in play_hands(definition, 50, seed=3) if h.showdown and h.won[0])
+    hand = next(h for h in sample_hands(definition, 50, seed=3) if h.showdown and h.won[0])
     swapped = [*hand.deck[2:4], *hand.deck[:2], *hand.deck[4:]]
     first, *rest = hand.decisions
     for engine in (replay_in_pokerkit, other):

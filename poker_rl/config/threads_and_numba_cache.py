@@ -43,7 +43,7 @@ def set_one_thread_by_default() -> None:
 
 
 @cache
-def enable_compile_cache() -> None:
+def enable_numba_cache() -> None:
     """Let numba cache compiled code in a folder named by the hash of the source files.
 
     Numba compiles a cached function again if the function's file changes, but not if the file of a
