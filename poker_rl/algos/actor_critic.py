@@ -165,10 +165,8 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         policy = self.services.compute_probs(self._actor, rows)
         self._recorded_policies.append(policy)
         is_traverser = rows.agent == self._traverser_of_table[rows.table]
-        exploration_rate = self.exploration * is_traverser[:, None]
-        return self.services.sample_from_probs(
-            mix_with_uniform(policy, rows.mask, exploration_rate)
-        )
+        probs = mix_with_uniform(policy, rows.mask, self.exploration * is_traverser[:, None])
+        return self.services.sample_from_probs(probs)
 
     def _fit_networks(self, batch: RolloutBatch, policy: np.ndarray) -> dict[str, float]:
         """Train an epoch on N decisions of traversers; `policy` [N, A] is pi; return metrics."""

@@ -241,8 +241,7 @@ def build_algorithm(
     # `build` drops those arguments that the class does not take. It puts "algo" in front of error
     # messages, except those that begin with the name of one of these arguments, like "net: ...".
     arguments: dict[str, Any] = {"game": game, "seed": seed, "net": net, "opponents": opponents}
-    is_network_learner = "context" in signature(algorithm_class).parameters  # else a solver
-    if is_network_learner:
+    if "context" in signature(algorithm_class).parameters:  # a network learner, not a solver
         if net is None:
             raise ConfigError(f"net: missing, {algorithm_class.__name__} needs one")
         context = LearnerContext(**arguments, device=device, workers=workers, rank=rank)

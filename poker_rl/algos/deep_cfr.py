@@ -222,7 +222,7 @@ def traverse_hands(
         records, table_index = tables.records.take(nonterminal), table_index[nonterminal]
         mask = tables.legal_mask(nonterminal)
         replica = services.assign_replicas(records, table_index)
-        observation, _ = services.encode_with_hidden_cards(records)
+        observation = services.encoder(records)
         probs = compute_policy(observation, mask, replica).astype(np.float64)
         is_traverser = records["to_act"] == traverser
         levels.append((TraversalDecisions(observation, mask, replica, probs), is_traverser))

@@ -90,19 +90,17 @@ class DQN(NetworkLearner):
             self.services.build_network(game.action_count) for _ in range(2)
         )
         self._sync_target_network()
-        action_dtype = torch.uint8 if game.action_count <= 256 else torch.int16
         columns = {
             "observation": self.services.observation_column,
-            "action": Column(action_dtype),
+            "action": Column(torch.uint8 if game.action_count <= 256 else torch.int16),
             "reward": Column(torch.float32),
             "next": self.services.observation_column,
             # legal actions at the next decision; all False if the hand ended
             "legal": Column(torch.bool, game.action_count),
         }
-        key, rule = "replay_capacity", CircularInsertion()
-        storage = columns, context.device, self.services.sample_seed()
+        storage = CircularInsertion(), columns, context.device, self.services.sample_seed()
         self._buffer = ReplayBuffer(
-            key, self.replay_capacity, rule, *storage, replicas=self.services.replicas
+            "replay_capacity", self.replay_capacity, *storage, replicas=self.services.replicas
         )
         self._buffer.check_capacity("learning_starts", self.learning_starts)
         settings = self.optimizer, self.lr, self.max_grad_norm

@@ -94,12 +94,11 @@ class NFSP(DQN):
             return
         self._joint_updates.take_steps(steps)
         more_average_steps = steps * (self.average_policy.gradient_steps - 1)
-        self._average_policy.take_steps(more_average_steps)
+        self._average_policy.captured_updates.take_steps(more_average_steps)
 
     def _compute_metrics(self) -> dict[str, float]:
-        buffer = self._average_policy.buffer
         metrics = super()._compute_metrics() | self._average_policy.pop_metrics()
-        return metrics | {"memory/average": buffer.fill_fraction}
+        return metrics | {"memory/average": self._average_policy.buffer.fill_fraction}
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
         return super().stateful_parts() | {"average": self._average_policy}

@@ -23,16 +23,7 @@ METRIC_TAGS = (
     "gradient/norm",
 )
 # Columns of a minibatch; the last three are absent if no setting needs them.
-LOSS_COLUMNS = (
-    "mask",
-    "action",
-    "log_prob",
-    "advantage",
-    "target",
-    "old",
-    "old_value",
-    "same_type",
-)
+LOSS_COLUMNS = "mask", "action", "log_prob", "advantage", "target", "old", "old_value", "same_type"
 
 
 class LossInputs:

@@ -67,12 +67,10 @@ class PublicPolicyGradient(NetworkLearner):
             raise ConfigError("opponents: public_policy_gradient plays itself, and takes none")
         assignment = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
         self.services = LearnerServices(context, assignment, tables_per_instance=1)
-        is_suit_invariant = self.services.encoder.is_suit_invariant
         self._sampled_tree = SampledPublicTree(
-            context.game, is_suit_invariant, self.boards, self.exploration
+            context.game, self.services.encoder.is_suit_invariant, self.boards, self.exploration
         )
-        actions = context.game.action_count
-        self._actor = self.services.build_network(actions, self.output_init_scale)
+        self._actor = self.services.build_network(context.game.action_count, self.output_init_scale)
         self._optimizer = torch.optim.Adam(self._actor.parameters(), fused=True)
         self._averages = PolicyAverages(
             self.services, self._actor, self.ema_decay, self.average_policy, self.output_init_scale

@@ -58,7 +58,7 @@ from poker_rl.nets.legal_logits import LegalActions, list_legal_actions
 from poker_rl.nets.weight_ema import WeightEMA
 from poker_rl.players.action_values_by_rollout import MAX_TABLES, estimate_action_values
 from poker_rl.players.network_player import NetworkPlayer
-from poker_rl.players.player import Player, sample_from_logits, sample_from_probs
+from poker_rl.players.player import Player, sample_from_logits
 
 ADAM_EPSILON = 1e-5
 METRIC_TAGS = ("loss/policy", "loss/value", "policy/entropy", "policy/kl", "gradient/norm")
@@ -115,10 +115,9 @@ class Vine(NetworkLearner):
             "advantage": Column(torch.float32, width),
             "value": Column(torch.float32),
         }
-        key, rule = "replay_capacity", CircularInsertion()
-        storage = columns, services.device, services.sample_seed()
+        storage = CircularInsertion(), columns, services.device, services.sample_seed()
         self._buffer = ReplayBuffer(
-            key, self.replay_capacity, rule, *storage, replicas=services.replicas
+            "replay_capacity", self.replay_capacity, *storage, replicas=services.replicas
         )
         self._buffer.check_capacity("batch_size", self.batch_size)
         self._rollout_decisions = 0
@@ -171,8 +170,8 @@ class Vine(NetworkLearner):
             logits = services.compute_logits(self._actor_ema.module, rows, legal)
             policy = masked_softmax(logits, legal.position_mask).double().cpu().numpy()  # [B, L]
         self._estimate_and_store_values(rows, legal.actions.cpu().numpy(), policy)
-        position = sample_from_probs(policy, services.generator.random(len(policy)))
-        return legal.to_action(position), np.log(policy[np.arange(len(position)), position])
+        position, log_prob = services.sample_from_probs(policy)
+        return legal.to_action(position), log_prob
 
     def _estimate_and_store_values(
         self, rows: DecisionsToMake, action: np.ndarray, policy: np.ndarray

@@ -118,8 +118,8 @@ class VPG(NetworkLearner, NetworkAssignment):
                 critic_loss = (row_weight * value_error.square()).sum()
                 critic = self._critic_optimizer, self._critic, self.max_grad_norm
                 take_gradient_step(critic_loss, *critic)
-                means = [(row_weight * part).sum() for part in (objective, entropy)]
-                losses += [part.item() for part in (means[0], critic_loss, means[1])]
+                means = (row_weight * objective).sum(), critic_loss, (row_weight * entropy).sum()
+                losses += [mean.item() for mean in means]
         self._weight_ema.update(self._actor)
 
         self.progress.hands += hands

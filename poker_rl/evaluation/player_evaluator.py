@@ -215,7 +215,10 @@ class PlayerEvaluator:
 
         Without `metrics_path` there are no curves. Policies are those of a player's first instance.
         """
-        from poker_rl.evaluation.plots.cell_figures import build_hand_grid_figures, draw_policy
+        from poker_rl.evaluation.plots.policy_and_cross_table_figures import (
+            build_hand_grid_figures,
+            draw_policy,
+        )
         from poker_rl.evaluation.plots.run_figures import build_run_figures
 
         figures: dict[str, Figure] = {}

@@ -15,7 +15,7 @@ import numpy as np
 from poker_rl.evaluation.matches.winnings_and_playing_style import is_holdem
 from poker_rl.games.cards import MAX_RANKS, MAX_SUITS
 from poker_rl.games.game import Game
-from poker_rl.games.poker.display.view import DisplayedPoker, list_seat_roles
+from poker_rl.games.poker.display.view import DisplayedPoker, get_visible_board, list_seat_roles
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.position_notation import copy_table_with_cards, format_actions
 from poker_rl.games.poker.table_dtypes import FOLD
@@ -77,8 +77,7 @@ def compute_hand_grid_of_table(
     """Compute the grid for the seat to act at a table; the title names seat, board and actions."""
     variant_game = game.get_game_at_table(record)
     board_text = variant_game.infoset_name(record).split(" ")[1].partition("|")[2]
-    board_start = variant_game.seats * variant_game.hole_cards
-    board_cards = record["deck"][board_start : board_start + len(board_text) // 2].tolist()
+    board_cards = get_visible_board(variant_game, record)
     title = describe_seat(variant_game, int(record["to_act"]))
     title += f", board {board_text}" * bool(board_text)
     if actions_text := format_actions(game, record):

@@ -28,8 +28,7 @@ def parse_cards(text: str, ranks: str, suits: str) -> list[int]:
         if name not in card_by_name:
             allowed_text = f"one of {' '.join(ranks)}"
             if size == 2:
-                allowed_text = (
-                    f"a rank of {ranks} and a suit of {suits}, as in {card_name(0, ranks, suits)}"
-                )
+                example = card_name(0, ranks, suits)
+                allowed_text = f"a rank of {ranks} and a suit of {suits}, as in {example}"
             raise ConfigError(f"{name!r} in {text!r} is no card; a card is {allowed_text}")
     return [card_by_name[name] for name in names]

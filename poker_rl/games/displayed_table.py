@@ -57,10 +57,10 @@ class LegalMove:
         """The text of a button, such as `Call 2`, `Raise to 12`, `Pair 5d 5h`."""
         if self.action_type == "raise":
             return f"Raise to {self.raise_to}"
-        amount = self.chips_added if self.action_type in ("bet", "call") else None
-        return " ".join(
-            [self.action_type.capitalize(), *self.cards, *([] if amount is None else [str(amount)])]
-        )
+        words = [self.action_type.capitalize(), *self.cards]
+        if self.action_type in ("bet", "call") and self.chips_added is not None:
+            words.append(str(self.chips_added))
+        return " ".join(words)
 
 
 @dataclass(frozen=True)

@@ -47,15 +47,13 @@ import numpy as np
 
 from poker_rl.config.input_checks import PositiveInt
 
-_njit: Any = numba.njit(cache=True, nogil=True, error_model="numpy", forceinline=True)
-
 
 def jit(function: Any) -> Any:
     """Decorate a function of records and arrays so that numba compiles it at its first call.
 
     The compiled code is cached on disk. Division by 0 and indices out of range raise no error.
     """
-    return _njit(function)
+    return numba.njit(function, cache=True, nogil=True, error_model="numpy", forceinline=True)
 
 
 def vectorized_jit(*, reorder_sums: bool) -> Any:

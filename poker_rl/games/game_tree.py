@@ -132,9 +132,8 @@ class GameTree:
     def normalize_policy(self, weights: np.ndarray) -> np.ndarray:
         """Return the policy proportional to weights [I, A]; a row of zeros is played uniformly."""
         total = weights.sum(1, keepdims=True)
-        return np.where(
-            total > 0, weights / np.where(total > 0, total, 1), self.build_uniform_policy()
-        )
+        divisor = np.where(total > 0, total, 1)
+        return np.where(total > 0, weights / divisor, self.build_uniform_policy())
 
 
 _cached_trees: dict[str, GameTree] = {}

@@ -111,20 +111,17 @@ def build_strength_tables() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], N
 
     high_multiset = np.repeat(np.arange(len(max_low_sizes)), fitting_low_count)
     low_multiset = np.arange(len(high_multiset)) - start[high_multiset]
-    rank_scores = score_rank_multisets(
-        np.concatenate([low_counts[:, low_multiset], high_counts[:, high_multiset]])
-    )
+    rank_counts = np.concatenate([low_counts[:, low_multiset], high_counts[:, high_multiset]])
+    rank_scores = score_rank_multisets(rank_counts)
     flush_rank_sets = np.arange(1 << MAX_RANKS)
     flush_rank_sets = flush_rank_sets[np.bitwise_count(flush_rank_sets) >= 5]
-    flush_scores = score_rank_multisets(
-        (flush_rank_sets >> np.arange(MAX_RANKS)[:, None] & 1).astype(np.int8)
-    )
+    flush_counts = (flush_rank_sets >> np.arange(MAX_RANKS)[:, None] & 1).astype(np.int8)
+    flush_scores = score_rank_multisets(flush_counts)
     is_straight = flush_scores >> 20 == STRAIGHT
     flush_scores += np.where(is_straight, STRAIGHT_FLUSH - STRAIGHT, FLUSH - HIGH_CARD) << 20
 
-    score_classes, index = np.unique(
-        np.concatenate([rank_scores, flush_scores]), return_inverse=True
-    )
+    scores = np.concatenate([rank_scores, flush_scores])
+    score_classes, index = np.unique(scores, return_inverse=True)
     category = score_classes >> 20
     rank_in_category = np.arange(len(score_classes)) - np.searchsorted(category, category)
     strengths = (category << CATEGORY_SHIFT | rank_in_category).astype(np.uint16)[index]

@@ -42,7 +42,7 @@ class SequenceForm(NamedTuple):
     run_start: np.ndarray  # first information set of each run, ordered by part, then by depth, [R]
     run_end: np.ndarray  # 1 + the last information set of each run, [R]
     first_run_of_part: np.ndarray  # first run of each part, and at the end R, [P + 1]
-    # Row 0: the last edge of each column's own seat; row k: that of the k-th seat to its left.
+    # Last edges before each column's leaf; row 0: of its seat, row k: of the k-th seat to its left.
     leaf_edge: np.ndarray  # [seats, seats * L]
     # For each column, the chips that its seat wins, times the probability of the deal, [seats * L].
     leaf_payoff: np.ndarray
@@ -60,9 +60,8 @@ def build_sequence_form(tree: GameTree) -> SequenceForm:
     last_own_edge = _compute_last_own_edges(tree)
     decision_nodes, terminal_nodes = np.flatnonzero(tree.seat >= 0), np.flatnonzero(tree.seat < 0)
     previous_edge = np.empty(tree.infoset_count, np.uint32)
-    previous_edge[tree.infoset[decision_nodes]] = last_own_edge[
-        decision_nodes, tree.seat[decision_nodes]
-    ]
+    seat_to_act = tree.seat[decision_nodes]
+    previous_edge[tree.infoset[decision_nodes]] = last_own_edge[decision_nodes, seat_to_act]
     leaf_edge, payoff = _merge_equal_leaves(
         last_own_edge[terminal_nodes], tree.node_payoffs[terminal_nodes] / tree.deal_count
     )
@@ -71,12 +70,12 @@ def build_sequence_form(tree: GameTree) -> SequenceForm:
     first_part_of_seat = np.arange(seats + 1)
     if is_large:
         part_of_infoset, first_part_of_seat = _assign_parts(tree, decision_nodes)
+    part_count = first_part_of_seat[-1]
     run_start = np.flatnonzero(np.diff(part_of_infoset, prepend=-1))
     run_end = np.append(run_start[1:], tree.infoset_count)
-    runs_by_part = np.argsort(part_of_infoset[run_start], kind="stable")
-    first_run_of_part = np.searchsorted(
-        part_of_infoset[run_start][runs_by_part], np.arange(first_part_of_seat[-1] + 1)
-    )
+    part_of_run = part_of_infoset[run_start]
+    runs_by_part = np.argsort(part_of_run, kind="stable")
+    first_run_of_part = np.searchsorted(part_of_run[runs_by_part], np.arange(part_count + 1))
 
     edges = np.concatenate([np.roll(leaf_edge, -seat, axis=1) for seat in range(seats)])
     # Edges with an index of at least I * A are roots, which belong to no information set.
@@ -84,20 +83,15 @@ def build_sequence_form(tree: GameTree) -> SequenceForm:
     before_first_move = np.flatnonzero(infoset >= tree.infoset_count)
     infoset[before_first_move] = 0
     leaf_group = part_of_infoset[infoset]
-    leaf_group[before_first_move] = (
-        first_part_of_seat[-1] + edges[before_first_move, 0] - tree.legal_mask.size
-    )
+    leaf_group[before_first_move] = part_count + edges[before_first_move, 0] - tree.legal_mask.size
     sort_key = leaf_group
     if is_large:  # sort by betting node, so that the edges of a node fit into a CPU cache
         betting_node = tree.betting_node[infoset]
         betting_node[before_first_move] = 0
-        sort_key = (
-            leaf_group * (tree.betting_node_count * actions) + betting_node * actions + action
-        )
+        sort_key = (leaf_group * tree.betting_node_count + betting_node) * actions + action
     leaf_order = np.argsort(sort_key, kind="stable")
-    first_column_of_group = np.searchsorted(
-        leaf_group[leaf_order], np.arange(first_part_of_seat[-1] + seats + 1)
-    )
+    groups = np.arange(part_count + seats + 1)
+    first_column_of_group = np.searchsorted(leaf_group[leaf_order], groups)
     return SequenceForm(
         previous_edge=previous_edge,
         legal_mask=tree.legal_mask,
@@ -118,7 +112,7 @@ def _assign_parts(tree: GameTree, decision_nodes: np.ndarray) -> tuple[np.ndarra
     chain of such pairs connects them. Return the part of each information set, [I], and the index
     of each seat's first part and, at the end, the number of parts, [seats + 1].
     """
-    level_sizes = np.diff(tree.level_starts)  # nodes of a level are in the order of their deals
+    level_sizes = np.diff(tree.level_starts)  # levels are sorted by deal, equally many nodes each
     deal = np.concatenate([np.arange(n) // (n // tree.deal_count) for n in level_sizes])
     hand = tree.seat[decision_nodes].astype(np.int64) * tree.deal_count + deal[decision_nodes]
     infoset = tree.infoset[decision_nodes]

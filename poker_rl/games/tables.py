@@ -137,9 +137,8 @@ class Tables:
             raise ConfigError(f"game: {self.game.name} has no rule `observe_history`")
         count = len(self._select_rows(rows))
         lengths = np.empty(count, np.int64)
-        self.run_compiled_loop(
-            observe_history_loop, rows, np.empty((count, 0, step_size), np.float32), lengths
-        )
+        no_steps = np.empty((count, 0, step_size), np.float32)
+        self.run_compiled_loop(observe_history_loop, rows, no_steps, lengths)
         out = np.zeros((count, int(lengths.max(initial=0)), step_size), np.float32)
         self.run_compiled_loop(observe_history_loop, rows, out, lengths)
         return out, lengths
@@ -187,10 +186,9 @@ class Tables:
     ) -> ValueError:
         first_index = int(np.flatnonzero(self.records["error"][rows])[0])
         self.records["error"][rows] = 0  # so that the next action is not counted as illegal
-        infoset_name = self.game.infoset_name(self.records[rows[first_index]])
-        return ValueError(
-            f"illegal action {actions[first_index]} at table {rows[first_index]}: {infoset_name}"
-        )
+        row = rows[first_index]
+        infoset_name = self.game.infoset_name(self.records[row])
+        return ValueError(f"illegal action {actions[first_index]} at table {row}: {infoset_name}")
 
     def payoffs(self, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the chips that each seat won in finished hands, [B, seats]; rows sum to 0."""

@@ -34,10 +34,7 @@ def build_definitions(**arrays: Any) -> np.ndarray:
     columns = {"dealt": 1, "cards": len(arrays["outcome"]), **arrays}
     columns = {name: np.asarray(column) for name, column in columns.items()}
     dtype = np.dtype([(name, column.dtype, column.shape) for name, column in columns.items()])
-    definitions = np.zeros(1, dtype)
-    for name, column in columns.items():
-        definitions[name] = column
-    return definitions
+    return np.array([tuple(columns.values())], dtype)
 
 
 def build_table_dtype(deal_count: int, max_moves: int) -> np.dtype[np.void]:

@@ -100,9 +100,9 @@ def load_turn_based_game(game_name: str, params: dict[str, Parameter]) -> Any:
     except ImportError:
         message = "OpenSpiel is not installed; pip install 'poker-rl[openspiel]'"
         raise ConfigError(f"_target_: {message}") from None
-    kinds = {kind.short_name: kind for kind in pyspiel.registered_games()}
-    if game_name not in kinds:
-        advice = suggest_allowed(game_name, kinds)
+    names = [kind.short_name for kind in pyspiel.registered_games()]
+    if game_name not in names:
+        advice = suggest_allowed(game_name, names)
         raise ConfigError(f"name: OpenSpiel has no game {game_name!r}; {advice}")
     try:
         game = pyspiel.load_game(game_name, params)

@@ -101,9 +101,8 @@ def compute_retrace_targets_and_advantages(
     """
     behavior_prob, reward = np.exp(batch.log_prob), batch.reward / np.float32(reward_scale)
     columns = batch.next_row, batch.action, behavior_prob, reward, batch.mask
-    settings = retrace_lambda, min_behavior_prob
     results: tuple[np.ndarray, np.ndarray] = _compute_doubly_robust(
-        *columns, policy, action_values, *settings
+        *columns, policy, action_values, retrace_lambda, min_behavior_prob
     )
     return results
 

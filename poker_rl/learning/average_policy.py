@@ -82,7 +82,7 @@ class AveragePolicy:
         optimizer = settings.optimizer, settings.lr, settings.max_grad_norm
         batches = self.buffer, settings.batch_size
         self.optimizer = ReplayOptimizer(self.module, *optimizer, *batches, self._compute_loss)
-        self._updates = CapturedUpdates([self.optimizer], services.device, services.timer)
+        self.captured_updates = CapturedUpdates([self.optimizer], services.device, services.timer)
 
     def add(
         self,
@@ -98,15 +98,11 @@ class AveragePolicy:
             columns["iteration"] = np.full(len(replica), self._warm_start_iterations + iteration)
         self.buffer.add(replica, **columns)
 
-    def take_steps(self, steps: int) -> None:
-        """Take `steps` gradient steps, each on a batch sampled from the reservoirs."""
-        self._updates.take_steps(steps)
-
     def learn(self) -> dict[str, float]:
         """Take `settings.gradient_steps` steps if there are items; return `pop_metrics()`."""
         # A replica without items samples zeros, whose loss is 0.
         if collectives.max_over_processes(int(self.buffer.items_added.max())) > 0:
-            self.take_steps(self.settings.gradient_steps)
+            self.captured_updates.take_steps(self.settings.gradient_steps)
         return self.pop_metrics()
 
     def pop_metrics(self) -> dict[str, float]:

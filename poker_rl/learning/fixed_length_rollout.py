@@ -140,10 +140,9 @@ class FixedLengthRollout:
             groups = 2 if device.type == "cuda" and services.replicas == 1 else 1
         bounds = [i * table_count // groups for i in range(groups + 1)]
         self._groups = [TableGroup(slice(*pair), self.batch, device) for pair in pairwise(bounds)]
-        has_fixed_shape = services.has_equal_blocks
         for group in self._groups:
             sample = partial(self._sample_on_device, group)
-            group.sample = CapturedStep(sample, device, is_capturable=has_fixed_shape)
+            group.sample = CapturedStep(sample, device, is_capturable=services.has_equal_blocks)
         self._captured_carry = CapturedStep(self._carry_pending_decisions, device)
         self._is_bound = False  # whether `_bind_tables` has connected the groups to the tables
 

@@ -141,7 +141,7 @@ class ReplayOptimizer:
         self._sums = torch.zeros(2, device=device)  # sums of losses and of gradient norms
         self._summed_steps = 0  # number of steps since the last `pop_metrics`
 
-    def prepare_steps(self, steps: int) -> None:
+    def advance_lr_schedule(self, steps: int) -> None:
         """Set the learning rates of the next `steps` steps, at most STEPS_PER_GRAPH; count them."""
         for i in range(steps):
             lr = self._lr_schedule.value(self.updates + i)
@@ -152,7 +152,7 @@ class ReplayOptimizer:
         self._summed_steps += steps
 
     def take_prepared_steps(self, steps: int) -> None:
-        """Take the steps that `prepare_steps` has prepared; a CUDA graph can record this."""
+        """Take the steps that `advance_lr_schedule` has prepared; a CUDA graph can record this."""
         size = self._batch_size
         items = self.buffer.sample(steps * size)
         for i in range(steps):
@@ -209,7 +209,7 @@ class CapturedUpdates:
             for size, captured_step in self._captured_steps.items():
                 while steps >= size:
                     for optimizer in self._optimizers:
-                        optimizer.prepare_steps(size)
+                        optimizer.advance_lr_schedule(size)
                     captured_step()
                     steps -= size
 

@@ -106,9 +106,8 @@ class LearnerServices:
         self.encoder = ObservationEncoder(game, net.features)
         self._encode_hidden_cards: HiddenCardEncoder | None = None
         if critic_view != "own":
-            compare_hands = critic_view == "hand_comparison"
             self._encode_hidden_cards = HiddenCardEncoder(
-                game, net.features, compare_hands=compare_hands
+                game, net.features, compare_hands=critic_view == "hand_comparison"
             )
         self.hidden_card_size = self._encode_hidden_cards.size if self._encode_hidden_cards else 0
         # float16 is precise enough: it resolves chips to 1/2,048 of a stack.
@@ -209,9 +208,9 @@ class LearnerServices:
     def compute_logits(
         self, module: nn.Module, decisions: DecisionsToMake, legal: LegalActions | None = None
     ) -> Tensor:
-        """Return the network's outputs at B decisions, [B, A]; for `legal` actions only, [B, L].
+        """Return the network's outputs at B decisions, [B, A], or only those for `legal`, [B, L].
 
-        Replica `decisions.replica[i]` computes row i.
+        Replica `decisions.replica[i]` computes row i. L is the length of the lists in `legal`.
         """
         # With a decision at every table, row i is table i, so blocks of tables are blocks of rows.
         has_all_tables = len(decisions.table) == self.instances * self._tables_per_instance

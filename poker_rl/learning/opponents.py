@@ -35,7 +35,7 @@ class OpponentSettings:
 
     players: Mapping[str, Player | None]  # by name; `self` has None
     weights: Sequence[float] | None = None  # relative frequencies; None: all are equal
-    self_interval: int = 100  # iterations between snapshots for `self`
+    self_interval: int = 100  # iterations after which another snapshot plays as `self`
 
 
 class SnapshotPool:

@@ -137,8 +137,7 @@ class Rollout:
         self.tables = Tables(game, table_count, table_seed)
         self.generator = np.random.Generator(np.random.PCG64(own_seed))
         self.agent_of_seat = np.tile(np.arange(game.seats), (table_count, 1))
-        parts = self.tables, self.generator
-        self.opponents = None if opponents is None else Opponents(opponents, *parts)
+        self.opponents = Opponents(opponents, self.tables, self.generator) if opponents else None
         self.unfinished_batch: RolloutBatch | None = None
         self.hands_played = 0
         self.sample_learning_seats: Callable[[np.ndarray], np.ndarray] | None = None

@@ -25,12 +25,9 @@ MIN_DENSITY_WIDTH = 1e-3  # smallest width of a density over log-amounts, scaled
 
 @dataclass(kw_only=True, frozen=True)
 class AmountNetConfig:
-    """Settings of a policy network with a head for fold, call and raise and a head for the amount.
+    """Settings of a policy network with heads for the move (fold, call, raise) and the amount."""
 
-    The mixture over amounts has `mixture_components` densities.
-    """
-
-    mixture_components: PositiveInt
+    mixture_components: PositiveInt  # densities in the mixture over amounts
     body: NetConfig  # settings of the network below the heads
 
     @property

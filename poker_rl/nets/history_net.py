@@ -28,12 +28,9 @@ MAX_ROWS = 2**15  # sequences in one call of PyTorch's LSTM: about 2 GB for 48 s
 
 @dataclass(kw_only=True, frozen=True)
 class HistoryNetConfig:
-    """Settings of a network: dense layers for cards and chips, and an LSTM for past actions.
+    """Settings of a network: dense layers for cards and chips, and an LSTM for past actions."""
 
-    A dense layer may take the place of the LSTM, or past actions are not read at all.
-    """
-
-    history_reader: Literal["lstm", "fc", "none"]  # fc: a dense layer over all steps
+    history_reader: Literal["lstm", "fc", "none"]  # fc: dense, over all steps; none: no history
     reader_units: PositiveInt
     hidden_sizes: list[PositiveInt]  # widths of the layers for cards and chips
     merged_size: PositiveInt  # width of the layer that reads both outputs

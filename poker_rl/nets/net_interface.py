@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, get_args
 
 import numpy as np
 import torch
@@ -25,14 +25,8 @@ FeatureKind = Literal[
 ]
 
 # Features in which each input depends only on cards or only on bets; any bet sizes are in chips.
-SEPARABLE_FEATURES: tuple[FeatureKind, ...] = (
-    "observation",
-    "sorted_suits",
-    "log_chips",
-    "hand_strength",
-    "rank",
-    "table",
-    "history",
+SEPARABLE_FEATURES: tuple[FeatureKind, ...] = tuple(
+    kind for kind in get_args(FeatureKind) if kind not in ("infoset", "every_card")
 )
 
 

@@ -237,8 +237,8 @@ def print_advice(
         print_line(advice.format_text(config.hand_grid, use_color), is_escaped=True)
     if config.figure is not None and advice.hand_grid is not None:
         # These modules are imported only here, because matplotlib loads slowly.
-        from poker_rl.evaluation.plots.cell_figures import draw_hand_grids
         from poker_rl.evaluation.plots.plotting import save_figure
+        from poker_rl.evaluation.plots.policy_and_cross_table_figures import draw_hand_grids
 
         figure = draw_hand_grids([advice.hand_grid], player_name, game.ranks)
         save_figure(figure, Path(config.figure), f"{game.name}, {player_name}")

@@ -87,7 +87,7 @@ def group_moves(
 
     def add_bets(label: str, first: int, last: int, is_subgroup: bool = True) -> None:
         if first <= last:
-            chips = [first + chips_minus_action, last + chips_minus_action][: 1 + (first < last)]
+            chips = sorted({first + chips_minus_action, last + chips_minus_action})
             amounts = f"{' to '.join(map(str, chips))} chip{'s' * (chips != [1])}"
             if game.unit_chips > 1:
                 amounts = f"{format_chips_in_unit(game, *chips)}, {amounts}"

@@ -139,7 +139,7 @@ def deal_hand(setup: TableSetup, seed: int, hand_number: int) -> LiveHand:
     player_of_seat = tuple(
         players_dealt_in[(seat + hand_number - 1) % seat_count] for seat in range(seat_count)
     )
-    return LiveHand(setup, seed, hand_number, player_of_seat, tables.records.copy())
+    return LiveHand(setup, seed, hand_number, player_of_seat, tables.records)
 
 
 def rebuild_finished_hand(setup: TableSetup, seed: int, saved_hand: Mapping[str, Any]) -> LiveHand:

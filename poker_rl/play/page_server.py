@@ -89,14 +89,11 @@ class PageServer:
     def _build_routes(self) -> list[Route | Mount]:
         sessions, route, in_session = self.sessions, self._create_route, self._create_session_route
         config, setup = sessions.config, sessions.setup
-        page_html = (
-            Environment(loader=FileSystemLoader(PAGES_FOLDER), autoescape=True)
-            .get_template("page.html")
-            .render(
-                title="poker-rl" if setup is None else setup.game.name.replace("_", " "),
-                has_start_screen=setup is None,
-                has_results=not config.public,
-            )
+        environment = Environment(loader=FileSystemLoader(PAGES_FOLDER), autoescape=True)
+        page_html = environment.get_template("page.html").render(
+            title="poker-rl" if setup is None else setup.game.name.replace("_", " "),
+            has_start_screen=setup is None,
+            has_results=not config.public,
         )
         routes = [
             route("/", lambda *_: HTMLResponse(page_html)),
@@ -124,7 +121,7 @@ class PageServer:
             ]
         if not config.public:  # visitors of a public server must not see each other's results
             routes.append(
-                route("/results", lambda *_: summarize_sessions_by_table(Path(config.outputs)))
+                route("/results", lambda *_: summarize_sessions_by_table(sessions.folder))
             )
         return [*routes, Mount("/static", StaticFiles(directory=PAGES_FOLDER))]
 
@@ -177,11 +174,11 @@ class PageServer:
         return None if session_id is None else self.sessions.get_session(session_id).build_view()
 
     def _begin_session(self, _: str | None, request_data: RequestData) -> Response:
-        choice: tuple[Any, ...] = ()
         if self.sessions.setup is None:
             against = _get_list(request_data, "against", str)
-            choice = _get_value(request_data, "game", str), against
-        session = self.sessions.begin_session(*choice)
+            session = self.sessions.begin_session(_get_value(request_data, "game", str), against)
+        else:
+            session = self.sessions.begin_session()
         response = JSONResponse(session.build_view())
         response.set_cookie(
             self.cookie_name,

@@ -57,7 +57,7 @@ class SessionStore:
         first_session: Session | None = None,
     ) -> None:
         self.config, self.setup = config, setup
-        self._option_dirs, self._folder = option_dirs, Path(config.outputs)
+        self._option_dirs, self.folder = option_dirs, Path(config.outputs)
         self._first_session = first_session
         options = list_options_by_group(option_dirs)
         self._path_by_game, self._path_by_player = options["game"], options["player"]
@@ -70,7 +70,7 @@ class SessionStore:
         session, self._first_session = self._first_session, None
         if session is None:
             setup = self.setup or self._build_cached_table(game_name, tuple(against))
-            session = Session.create(setup, self._folder / setup.game.name, self.config.seed)
+            session = Session.create(setup, self.folder / setup.game.name, self.config.seed)
         return self._mark_used_and_evict(session)
 
     def get_session(self, session_id: str) -> Session:
@@ -93,7 +93,7 @@ class SessionStore:
         return session
 
     def _find_session_file(self, session_id: str | None) -> Path:
-        path = next(self._folder.glob(f"*/{session_id}.jsonl"), None)
+        path = next(self.folder.glob(f"*/{session_id}.jsonl"), None)
         if path is None:
             raise ConfigError("The file of this session is gone.")
         return path
@@ -137,16 +137,15 @@ class SessionStore:
         specs = [*(name for name in self.config.default_opponents if name in names), *names]
         about = {name: read_first_comment(self._path_by_player[name]) for name in specs}
         if not self.config.public:
-            runs = self._folder.parent.glob(f"{game_name}/*/*/{PLAYERS_FOLDER}")
+            runs = self.folder.parent.glob(f"{game_name}/*/*/{PLAYERS_FOLDER}")
             newest_runs = sorted(runs, key=lambda path: -path.stat().st_mtime)[:MAX_RUNS]
             about |= {str(run.parent): f"your run {run.parent}" for run in newest_runs}
         players = [{"spec": spec, "about": text} for spec, text in about.items()]
         return {"seats": game.seats, "players": players}
 
     def _build_table(self, game_name: str, against: tuple[str, ...]) -> TableSetup:
-        known_specs = {
-            player["spec"] for player in self.get_seats_and_opponents(game_name)["players"]
-        }
+        players = self.get_seats_and_opponents(game_name)["players"]
+        known_specs = {player["spec"] for player in players}
         if not against or not known_specs.issuperset(against):
             raise MoveNotAllowedError("There is no such player of this game.")
         return build_table_setup(

@@ -82,11 +82,9 @@ class NetworkPlayer:
     The networks are not copied: if they are trained further, the player changes too.
 
     Args:
-        net_config: the architecture of the networks.
         module: the networks of all instances, which map features to a logit for each action. If an
             instance has M networks, network m of instance i has the index i * M + m.
         network_sharing: which networks an instance has, see the module's docstring.
-        critic: networks that estimate values, or None.
     """
 
     def __init__(
@@ -115,8 +113,7 @@ class NetworkPlayer:
         if critic is not None and critic.module is not None:
             critic = replace(critic, module=clone_replicas(critic.module, replica_slice))
         module = clone_replicas(self.module, replica_slice)
-        arguments = self.game, self.net_config, module, self.network_sharing
-        return type(self)(*arguments, critic=critic)
+        return type(self)(self.game, self.net_config, module, self.network_sharing, critic=critic)
 
     @torch.no_grad()
     def action_probs(self, records: np.ndarray) -> np.ndarray:

@@ -54,7 +54,6 @@ def load_player(
 
     Args:
         spec: a spec as in the module's docstring.
-        device: the device of the player's networks.
         option_folders: folders of YAML options; None for those of the program and of plug-ins.
 
     Raises:
@@ -81,8 +80,7 @@ def load_base_player(spec: str, game: Game, bot: Player) -> Player:
     """
     with error_prefix("policy"):
         bot_name = parse_bot_name(spec)
-        target = None if bot_name is None else load_bot_config(bot_name).get("_target_")
-        if target == get_class_path(bot):
+        if bot_name and load_bot_config(bot_name).get("_target_") == get_class_path(bot):
             raise ConfigError(f"{spec} searches itself")
         return load_player(spec, game)
 

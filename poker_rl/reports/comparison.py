@@ -209,11 +209,10 @@ class Comparison:
             seeds = str(count) if counted == count else f"{counted} of {count}"
             records = [record for record in self.records if record["group"] == group.label]
             cells = [self.format_cell(record, counted) for record in records]
-            progress, minutes = records[0][self.config.x_axis], records[0]["minutes"]
+            progress = records[0][self.config.x_axis]
             cells.append("-" if progress is None else format_short_number(progress))
-            rows.append(
-                [group.label, seeds, group.headline_player, *cells, format_minutes(minutes)]
-            )
+            cells.append(format_minutes(records[0]["minutes"]))
+            rows.append([group.label, seeds, group.headline_player, *cells])
         return rows
 
     def format_cell(self, record: Mapping[str, Any], run_count: int) -> str:

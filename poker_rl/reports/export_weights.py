@@ -170,7 +170,7 @@ def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any
         reason = "its network has an LSTM"
     if reason or not isinstance(player, NetworkPlayer):
         raise ConfigError(f"can't be exported to ONNX: {reason}; give FILE.safetensors")
-    records = collect_random_decisions(game, CHECKED_TABLE_COUNT)
+    records = collect_random_decisions(game)
     legal_mask = tables_from_records(game, records).legal_mask()
     inputs = {"observation": player.encoder(records).astype(np.float32), "mask": legal_mask}
     if player.network_sharing != "shared":
@@ -209,9 +209,9 @@ def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any
     return difference
 
 
-def collect_random_decisions(game: Game, table_count: int) -> np.ndarray:
-    """Play a random hand at each table; return the table record at each decision, [decisions]."""
-    generator, tables = np.random.default_rng(0), Tables(game, table_count, seed=0)
+def collect_random_decisions(game: Game) -> np.ndarray:
+    """Play `CHECKED_TABLE_COUNT` random hands; return the record at each decision, [decisions]."""
+    generator, tables = np.random.default_rng(0), Tables(game, CHECKED_TABLE_COUNT, seed=0)
     tables.deal()
     decisions = []
     while len(rows := np.flatnonzero(tables.records["over"] == 0)):

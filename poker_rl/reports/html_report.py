@@ -93,8 +93,7 @@ def render_comparison(runs: Sequence[RunData]) -> Iterator[Html]:
     """Yield HTML with the tables, notes and curves of `poker-rl compare`."""
     yield create_html_element("h2", "Side by side")
     measured_runs = [run for run in runs if run.headline_measures]
-    comparisons = build_game_comparisons(measured_runs, CompareConfig()) if measured_runs else []
-    for comparison in comparisons:
+    for comparison in build_game_comparisons(measured_runs, CompareConfig()):
         yield create_html_element("p", comparison.title)
         yield create_html_table(comparison.build_rows())
         for note in comparison.iterate_notes():

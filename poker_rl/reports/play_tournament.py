@@ -260,8 +260,8 @@ def print_and_save_results(tournament: Tournament, draws_figure: bool) -> None:
     save_results(folder / "results", report, results.results, datetime.now())
     print_line(f"saved: {folder / 'results.json'}, .csv")
     if draws_figure:
-        from poker_rl.evaluation.plots.cell_figures import draw_cross_table
         from poker_rl.evaluation.plots.plotting import save_figure
+        from poker_rl.evaluation.plots.policy_and_cross_table_figures import draw_cross_table
 
         save_figure(draw_cross_table(results), folder / "cross_table.png", f"seed {plan.seed}")
         print_line(f"saved: {folder / 'cross_table.png'}")

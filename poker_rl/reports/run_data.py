@@ -83,8 +83,7 @@ class RunData:
     @cached_property
     def headline_player(self) -> str | None:
         """Name of the headline player, evaluated before the others; None before any evaluation."""
-        tags = (tag for tag in self.curves if tag.startswith("eval/"))
-        return next((tag.split("/")[1] for tag in tags), None)
+        return next((tag.split("/")[1] for tag in self.curves if tag.startswith("eval/")), None)
 
     @property
     def headline_measures(self) -> list[str]:
@@ -103,7 +102,7 @@ class RunData:
 
     def get_unit_and_kind(self, name: str) -> tuple[str, str]:
         """Return unit and kind (such as "exact") of a tag or measure; "" if they are unknown."""
-        measurement = self.manifest.get("measurements", {}).get(self.resolve_tag(name), {})
+        measurement = self.manifest["measurements"].get(self.resolve_tag(name), {})
         return str(measurement.get("unit", "")), str(measurement.get("kind", ""))
 
     def get_curve(self, name: str, x_axis: str) -> tuple[np.ndarray, np.ndarray]:
@@ -236,7 +235,7 @@ def group_runs(runs: Sequence[RunData], is_counted: Callable[[RunData], bool]) -
     labels = create_group_labels([members[0].experiment_or_algo for members in run_lists], configs)
     run_groups = []
     for label, config, members in zip(labels, configs, run_lists, strict=True):
-        members.sort(key=lambda run: str(run.manifest.get("start")))
+        members.sort(key=lambda run: run.manifest["start"])
         members.sort(key=lambda run: (run.seed.zfill(20), run.status == "finished"))
         counted_by_seed = {run.seed: run for run in members if is_counted(run)}
         run_groups.append(RunGroup(label, config, members, list(counted_by_seed.values())))

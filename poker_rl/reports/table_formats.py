@@ -36,7 +36,7 @@ class TextTable:
     key_columns: int = 1  # a wide table is split; each part repeats this number of first columns
 
 
-def format_for_terminal(parts: Iterable[str | TextTable], names: Iterable[str] = ()) -> str:
+def format_for_terminal(parts: Iterable[str | TextTable], names: Iterable[str]) -> str:
     """Format paragraphs and tables; replace long `names` by numbers, with a legend at the end."""
     long_names = [name for name in dict.fromkeys(names) if len(name) > MAX_NAME_WIDTH]
     legend = {name: f"[{number}]" for number, name in enumerate(long_names, start=1)}
@@ -70,7 +70,7 @@ def wrap_line(line: str, prefix: str = "") -> str:
     )
 
 
-def format_columns(rows: Sequence[Sequence[str]], key_columns: int = 1) -> str:
+def format_columns(rows: Sequence[Sequence[str]], key_columns: int) -> str:
     """Format rows of cells as aligned columns, with a line of dashes below the first row.
 
     A table wider than `MAX_LINE_WIDTH` is split into blocks of columns, one below the other. Each
@@ -82,12 +82,11 @@ def format_columns(rows: Sequence[Sequence[str]], key_columns: int = 1) -> str:
         for column in zip(*rows, strict=True)
         for width in [max(map(len, column))]
     ]
-    keys = columns[:key_columns]
-    blocks = [list(keys)]
+    blocks = [columns[:key_columns]]
     for column in columns[key_columns:]:
         line_width = len(COLUMN_GAP.join(cells[0] for cells in (*blocks[-1], column)))
         if line_width > MAX_LINE_WIDTH and len(blocks[-1]) > key_columns:
-            blocks.append(list(keys))
+            blocks.append(columns[:key_columns])
         blocks[-1].append(column)
     return "\n\n".join(
         "\n".join(COLUMN_GAP.join(cells).rstrip() for cells in zip(*block, strict=True))
@@ -111,7 +110,7 @@ def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return rows as CSV; the first line has the names of the columns."""
     file = io.StringIO()
     columns = dict.fromkeys(key for row in rows for key in row)
-    writer = csv.DictWriter(file, list(columns), lineterminator="\n")
+    writer = csv.DictWriter(file, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return file.getvalue()
@@ -131,7 +130,7 @@ def build_long_rows(results: Sequence[Result], headline_player: str | None = Non
     return rows
 
 
-def build_wide_rows(results: Sequence[Result], headline_player: str | None = None) -> TextRows:
+def build_wide_rows(results: Sequence[Result], headline_player: str | None) -> TextRows:
     """Return headings and a row for each player and kind of result, such as "against uniform".
 
     Each measure has a column, but winnings against different opponents share one, because the kind

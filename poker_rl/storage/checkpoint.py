@@ -144,8 +144,7 @@ def load_snapshot(path: Path) -> dict[str, Any]:
 
 
 def save_safetensors(path: Path, tree: Mapping[str, Any]) -> None:
-    """Save nested tensors and plain values; raise ConfigError if safetensors is not installed."""
-    check_optional_packages("export", str(path), "safetensors")
+    """Save nested tensors and plain values in a safetensors file."""
     from safetensors.torch import save_file
 
     tensors: dict[str, torch.Tensor] = {}

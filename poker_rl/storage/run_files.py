@@ -129,7 +129,7 @@ def describe_process(device: torch.device) -> dict[str, Any]:
 
 
 def build_manifest(seed: int, device: torch.device) -> dict[str, Any]:
-    """Return the manifest of a new run, which `write_manifest` saves."""
+    """Return the manifest of a new run, which `RunRecorder` saves."""
     return {
         **describe_process(device),
         "seed": seed,
@@ -151,11 +151,6 @@ def write_config(folder: Path, config: Mapping[str, Any]) -> None:
     """Write the settings of a run to its config.yaml."""
     text = yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
     write_text_atomically(folder / CONFIG_FILE, text)
-
-
-def write_manifest(folder: Path, manifest: Mapping[str, Any]) -> None:
-    """Write the manifest of a run to its manifest.json."""
-    write_text_atomically(folder / MANIFEST_FILE, json.dumps(manifest, indent=2) + "\n")
 
 
 def read_config_and_manifest(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -61,12 +61,12 @@ def save_job_outcome(sweep: Path, number: int, outcome: RunOutcome, folder: Path
 
 def read_job_outcome(sweep: Path, number: int) -> JobOutcome:
     """Return the outcome of a job, from the sweep's folder and the folder of its run."""
+    path = sweep / f"{number:06}.json"
     try:
-        job = JobOutcome(**read_json(sweep / f"{number:06}.json"))
+        job = JobOutcome(**read_json(path))
     except FileNotFoundError:
         return JobOutcome("not run")  # the job has not started
     except (TypeError, ValueError):
-        path = sweep / f"{number:06}.json"
         raise ConfigError(f"{path} is damaged: it is not the outcome of a job") from None
     folder = Path(os.path.normpath(sweep / job.folder))
     manifest = read_manifest(folder) if job.folder else {}

@@ -34,10 +34,7 @@ from poker_rl.storage.terminal_messages import print_error, print_line
 from poker_rl.sweeps import job_outcomes
 from poker_rl.sweeps.job_launcher import find_launcher_name, launch_jobs
 from poker_rl.training.rank_and_device import count_torchrun_processes
-from poker_rl.training.run_config import (
-    CHANGEABLE_SETTINGS,
-    replace_opponents_by_copies,
-)
+from poker_rl.training.run_config import CHANGEABLE_SETTINGS, replace_opponents_by_copies
 from poker_rl.training.run_endings import RunOutcome
 from poker_rl.training.signals import call_outer_signal_handler, list_stop_signals
 from poker_rl.training.start_run import run_training_job

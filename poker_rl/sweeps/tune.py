@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import shutil
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,6 @@ from poker_rl.sweeps.study import (
 from poker_rl.training.run_config import build_root_config
 from poker_rl.training.start_run import format_train_command
 
-STUDY_NAME = "poker-rl"
 STUDY_FILE = "study.db"
 # Settings that must not change in a resumed study; Optuna keeps them as the attribute `definition`.
 DEFINITION_KEYS = ("search_space", "train_overrides", "seeds", "metric", "direction")
@@ -54,8 +53,7 @@ def tune(config: TuneConfig, option_dirs: Sequence[Path]) -> int:
     search_space = parse_search_space(config.search_space)
     folder = Path(config.out or f"outputs/tune/{config.tune}")
     root = build_checked_root_config(config.train_overrides, search_space, option_dirs)
-    definition = {key: getattr(config, key) for key in DEFINITION_KEYS}
-    study = open_or_create_study(folder, config, root, definition)
+    study = open_or_create_study(folder, config, root)
     is_new = not study.get_trials(deepcopy=False)
     objective = Objective(folder, config, root, option_dirs)
     try:
@@ -93,11 +91,10 @@ def build_checked_root_config(
     return build_root_config(compose_plain_config(words, option_dirs))
 
 
-def open_or_create_study(
-    folder: Path, config: TuneConfig, root: RootConfig, definition: Mapping[str, Any]
-) -> optuna.Study:
+def open_or_create_study(folder: Path, config: TuneConfig, root: RootConfig) -> optuna.Study:
     """Open or create a study; raise ConfigError if the folder has other files or another study."""
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)
+    definition = {key: getattr(config, key) for key in DEFINITION_KEYS}
     pruner: BasePruner = NopPruner()
     if config.pruner == "median":
         warmup_steps = round(config.warmup_share * root.budget)
@@ -112,7 +109,7 @@ def open_or_create_study(
                     f"{folder} is no study's folder, there is no {STUDY_FILE}; give a new one"
                 )
             study = optuna.create_study(
-                study_name=STUDY_NAME,
+                study_name="poker-rl",
                 storage=f"sqlite:///{folder.resolve()}/{STUDY_FILE}?timeout=60",
                 sampler=TPESampler(n_startup_trials=config.startup_trials),
                 pruner=pruner,

@@ -24,7 +24,7 @@ from poker_rl.learning import collectives
 from poker_rl.learning.collectives import ProcessLostError, ShmAllReduce, use_shm_all_reduce
 from poker_rl.storage.disk import name_path_in_errors
 from poker_rl.training.process_pool import KILLED_MESSAGE, open_pool, prepare_pool_process
-from poker_rl.training.rank_and_device import ProcessRank
+from poker_rl.training.rank_and_device import ProcessRank, count_torchrun_processes
 from poker_rl.training.run_endings import RunOutcome
 from poker_rl.training.signals import write_to_stderr
 
@@ -45,7 +45,7 @@ def start_workers(
     Without torchrun, rank 0 starts the other processes, in which `run` trains. If one of these
     processes fails, its error is raised in rank 0.
     """
-    if worker.is_started:
+    if count_torchrun_processes() > 1:
         with join_process_group(worker, device, open_torchrun_store()):
             yield
         return
@@ -91,14 +91,14 @@ def join_process_group(worker: ProcessRank, device: torch.device, store: Store) 
 def open_torchrun_store() -> Store:
     """Connect to the key-value store at MASTER_ADDR, MASTER_PORT, and register this rank in it."""
     address = f"{os.environ.get('MASTER_ADDR')}:{os.environ.get('MASTER_PORT')}"
+    store: Store
     try:
         store, rank, _ = next(rendezvous("env://", timeout=timedelta(minutes=5)))
     except (RuntimeError, ValueError) as error:
         reason = "it is in use" if "EADDRINUSE" in str(error) else "no process can be reached there"
         raise ConfigError(f"MASTER_ADDR, MASTER_PORT: {address}: {reason}") from error
     store.set(f"here/{rank}", "")
-    connected: Store = store
-    return connected
+    return store
 
 
 def start_children(

@@ -32,10 +32,6 @@ class ProcessRank:
     rank: int = 0
     local_count: int = 1  # number of the run's processes on this machine
     local_rank: int = 0  # rank of this process on this machine
-    is_started: bool = False  # true if torchrun or rank 0 has started this process
-
-
-SINGLE_PROCESS = ProcessRank()
 
 
 def find_process_rank(count: int) -> ProcessRank:
@@ -47,7 +43,7 @@ def find_process_rank(count: int) -> ProcessRank:
         raise ConfigError(f"workers: {count}, but torchrun has started {started} processes")
     rank = int(os.environ.get("RANK", 0))
     local_count = int(os.environ.get("LOCAL_WORLD_SIZE", started))
-    return ProcessRank(count, rank, local_count, int(os.environ.get("LOCAL_RANK", rank)), True)
+    return ProcessRank(count, rank, local_count, int(os.environ.get("LOCAL_RANK", rank)))
 
 
 def count_torchrun_processes() -> int:
@@ -56,7 +52,7 @@ def count_torchrun_processes() -> int:
 
 
 def prepare_process(
-    device: str, threads: int, seed: int, worker: ProcessRank = SINGLE_PROCESS
+    device: str, threads: int, seed: int, worker: ProcessRank = ProcessRank()
 ) -> torch.device:
     """Set the threads and the seed of all libraries, and return the device of this process.
 

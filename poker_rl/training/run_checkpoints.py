@@ -186,25 +186,17 @@ def warm_start(
     """
     if not isinstance(algorithm, NetworkLearner):
         raise ConfigError(f"{config['names']['algo']} has no networks that could be taken over")
-    if split_run_spec(spec)[0].is_dir():
-        return warm_start_from_run(spec, config, algorithm, game)
+    path, _, decisions = spec.rpartition("@")
+    if Path(spec).exists() or not decisions.isdecimal():
+        path, decisions = spec, ""
+    if Path(path).is_dir():
+        return warm_start_from_run(Path(path), decisions, config, algorithm, game)
     warm_start_from_player(spec, algorithm, load(spec))
     return spec
 
 
-def split_run_spec(spec: str) -> tuple[Path, str]:
-    """Return the folder and the decisions of FOLDER@DECISIONS; the second is "" if not given."""
-    path, _, decisions = spec.rpartition("@")
-    if Path(spec).exists() or not decisions.isdecimal():
-        return Path(spec), ""
-    return Path(path), decisions
-
-
 def warm_start_from_player(spec: str, algorithm: NetworkLearner, player: Player) -> None:
-    """Check that `algorithm` can start from `player`, then copy its networks.
-
-    `spec` names the player in messages.
-    """
+    """Check that `algorithm` can start from the player named `spec`, then copy its networks."""
     if isinstance(player, PretrainedBot):
         player = player.player
     if type(player) is not NetworkPlayer:
@@ -226,15 +218,14 @@ def get_network_settings(player: NetworkPlayer) -> dict[str, Any]:
 
 
 def warm_start_from_run(
-    spec: str, config: Mapping[str, Any], algorithm: NetworkLearner, game: Game
+    folder: Path, expected: str, config: Mapping[str, Any], algorithm: NetworkLearner, game: Game
 ) -> str:
     """Load the networks, averages and opponent pool of another run into a new run's algorithm.
 
     Optimizers, counters, schedules, tables and random generators start in their initial states.
-    `spec` is the other run's folder, or FOLDER@DECISIONS to require a certain checkpoint. Return
+    `expected` is the number of decisions of the required checkpoint, or "" for any. Return
     FOLDER@DECISIONS of the loaded checkpoint.
     """
-    folder, expected = split_run_spec(spec)
     old, _ = read_config_and_manifest(folder)
     state = checkpoint.load_checked(folder / checkpoint.STATE_FILE)
     try:

@@ -24,7 +24,7 @@ from poker_rl.evaluation.result import (
     select_headline_results,
 )
 from poker_rl.storage import run_files
-from poker_rl.storage.disk import name_path_in_errors
+from poker_rl.storage.disk import name_path_in_errors, write_text_atomically
 from poker_rl.storage.terminal_messages import (
     create_progress_bar,
     escape_control_characters,
@@ -161,7 +161,8 @@ class RunRecorder:
     def write_manifest(self, **changes: Any) -> None:
         """Set the given keys of the manifest, and write the manifest to its file."""
         self.manifest |= changes
-        run_files.write_manifest(self.folder, self.manifest)
+        text = json.dumps(self.manifest, indent=2) + "\n"
+        write_text_atomically(self.folder / run_files.MANIFEST_FILE, text)
 
     def flush_to_disk(self) -> None:
         """Flush metrics.jsonl to the disk, before a checkpoint records its length."""

@@ -90,7 +90,7 @@ class StopSignals:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        # A logger's error has exit code 128; after a signal, the signal's exit code replaces it.
+        # If a logger ended the run, the exit code is 128; if a signal came too, it is the signal's.
         if isinstance(error, RunInterruptedError) and self.number:
             error.exit_code = 128 + self.number
         self._stack.close()

@@ -178,12 +178,11 @@ def train_in_folder(
         recorder = RunRecorder(folder, config, loggers)
         checkpoints = Checkpoints(folder, config, game, algorithm, recorder)
         prepare_run_folder(recorder, checkpoints, device, files_to_copy, is_new=resume is None)
-        trainer = Trainer(config, algorithm, evaluator, checkpoints, recorder)
+        trainer = Trainer(config, algorithm, evaluator, checkpoints)
         with recorder:
             trainer.run()
-    headline_player = next((result.player for result in recorder.results), None)
     for result in select_summary_results(recorder.results):
-        label = " (headline player)" if result.player == headline_player else ""
+        label = " (headline player)" if result.player == recorder.results[0].player else ""
         print_line(f"{result.tag}{label}: {result}")
     if number := trainer.signals.number:
         raise RunInterruptedError(number, f"{folder} had finished before the stop")

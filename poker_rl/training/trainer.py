@@ -21,7 +21,6 @@ from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.run_files import METRICS_FILE
 from poker_rl.training.run_checkpoints import Checkpoints
 from poker_rl.training.run_endings import DivergedError, RunInterruptedError
-from poker_rl.training.run_recorder import RunRecorder
 from poker_rl.training.signals import StopSignals
 
 MAX_IDLE_CALLS = 10_000  # an error is raised after so many calls of `learn` without progress
@@ -36,10 +35,10 @@ class Trainer:
         algorithm: Algorithm,
         evaluator: PlayerEvaluator,
         checkpoints: Checkpoints,
-        recorder: RunRecorder | None = None,  # None in ranks above 0
     ) -> None:
         self.config, self.algorithm, self.evaluator = config, algorithm, evaluator
-        self.checkpoints, self.recorder = checkpoints, recorder
+        self.checkpoints = checkpoints
+        self.recorder = checkpoints.recorder  # None in ranks above 0
         self.unit, self.budget = str(config["budget_unit"]), int(config["budget"])
         self.signals = StopSignals()
 

@@ -10,7 +10,7 @@ from poker_rl.games import Tables
 from poker_rl.games.poker.display.hand_names import describe_made_hand
 from poker_rl.games.poker.display.view import compute_pots
 
-RANKS, SUITS = "23456789TJQKA", "cdhs"
+HOLDEM = game("limit_holdem")
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -107,9 +107,9 @@ def test_words_are_those_of_pokerkits_evaluator():
     for i in range(3000):
         deck = range(52) if i % 2 else [4 * r + s for r in range(5, 12) for s in range(2)]
         cards = generator.choice(deck, int(generator.integers(5, 8)), replace=False).tolist()
-        text = "".join(RANKS[card // 4] + SUITS[card % 4] for card in cards)
+        text = "".join(HOLDEM.ranks[card // 4] + HOLDEM.suits[card % 4] for card in cards)
         best = pokerkit.StandardHighHand.from_game(text)
-        words, label = describe_made_hand(cards, RANKS, SUITS, 7), best.entry.label
+        words, label = describe_made_hand(HOLDEM, cards), best.entry.label
         seen.add(label)
         if label is pokerkit.Label.HIGH_CARD:
             assert words.endswith(" high")
@@ -119,8 +119,8 @@ def test_words_are_those_of_pokerkits_evaluator():
     deck = [4 * r + s for r in (3, 5, 8) for s in range(4)]
     for _ in range(200):
         cards = generator.choice(deck, 6, replace=False).tolist()
-        text = "".join(RANKS[card // 4] + SUITS[card % 4] for card in cards)
+        text = "".join(HOLDEM.ranks[card // 4] + HOLDEM.suits[card % 4] for card in cards)
         label = pokerkit.StandardHighHand.from_game(text).entry.label
         seen.add(label)
-        assert describe_made_hand(cards, RANKS, SUITS, 7).startswith(LABELS[label])
+        assert describe_made_hand(HOLDEM, cards).startswith(LABELS[label])
     assert seen == set(LABELS)

@@ -287,7 +287,7 @@ class ResponderPlay:
         return state.player_decision
 
     def sample_player_actions(self, state: PublicState, hand_rows: np.ndarray) -> np.ndarray:
-        """Sample an action of the player against each of the responder's `hand_rows`, [n]."""
+        """Sample an action from the player's mean policy against each of `hand_rows`, [n]."""
         # One random number for all hands: most of them then face the same action, so that fewer
         # public states have to be evaluated.
         uniform = np.full(len(hand_rows), self._responder.generator.random())

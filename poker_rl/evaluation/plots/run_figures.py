@@ -102,9 +102,8 @@ def build_player_curve(curves: Curves, x_axis: str, player: str, measure: str) -
             for a, b in zip(percentiles, reversed(percentiles), strict=True)
             if a < b
         )
-        center = ("median", f"{tag}/p50") if f"{tag}/p50" in curves else ("mean", tag)
-        x, y = curves[x_axis], curves[center[1]]
-        return CurveLine(f"{name}, {center[0]}", x, y, bands, color)
+        center, center_tag = ("median", f"{tag}/p50") if f"{tag}/p50" in curves else ("mean", tag)
+        return CurveLine(f"{name}, {center}", curves[x_axis], curves[center_tag], bands, color)
     x, y = select_recorded_points(curves, x_axis, tag)
     if f"{tag}/half_width" not in curves:
         return CurveLine(name, x, y, (), color)

@@ -80,7 +80,6 @@ class Big2(DisplayedGame):
         return f"{seat} {own_cards}|{hand_to_beat}|{' '.join(card_counts)}"
 
     def build_view(self, record: np.void, viewer: int | None) -> TableView:
-        """Return the view of a table for the seat `viewer`; None shows all cards face up."""
         passes, seats = int(record["passes"]), []
         for seat, held_count in enumerate(record["left"].tolist()):
             show_cards = viewer in (None, seat)

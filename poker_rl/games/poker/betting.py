@@ -184,7 +184,6 @@ def compute_raise_to(game, table, action):
 
 @jit
 def legal(game, table, mask):
-    """Write the action mask of the seat to act."""
     mask[FOLD] = can_fold(table)
     mask[CALL] = True
     if not is_no_limit(table):
@@ -223,10 +222,7 @@ def step(game, table, action):
         table.error = 1
         return
     mark_index = table.marks
-    if is_no_limit(table):
-        mark_action_feature(game, table, min(action, RAISE))
-    else:
-        mark_action_feature(game, table, action)
+    mark_action_feature(game, table, min(action, RAISE))
     table.line[table.moves] = action
     table.moves += 1
 

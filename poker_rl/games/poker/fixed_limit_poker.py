@@ -16,11 +16,7 @@ from poker_rl.games.poker.poker_game import (
     list_by_seat,
     require,
 )
-from poker_rl.games.poker.table_dtypes import (
-    LIMIT_STACKS_TABLE_DTYPE,
-    LIMIT_TABLE_DTYPE,
-    MAX_MOVES,
-)
+from poker_rl.games.poker.table_dtypes import LIMIT_STACKS_TABLE_DTYPE, LIMIT_TABLE_DTYPE, MAX_MOVES
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -37,8 +33,8 @@ class FixedLimitPoker(PokerGame, DisplayedPoker):
 
     action_count = 3  # fold, call, raise
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
+    def __post_init__(self) -> None:
+        super().__post_init__()
         check_length("raise_sizes", self.raise_sizes, len(self.board_cards), "street")
         check_length("max_raises", self.max_raises, len(self.board_cards), "street")
         problem = f"allows hands of more than {MAX_MOVES} actions"

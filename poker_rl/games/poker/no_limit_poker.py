@@ -38,8 +38,8 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
 
     table_dtype = NO_LIMIT_TABLE_DTYPE
 
-    def _check_settings(self) -> None:
-        super()._check_settings()
+    def __post_init__(self) -> None:
+        super().__post_init__()
         blind, size_count = max(self.blinds, default=0), len(self.bet_sizes)
         problem = f"{self.min_bet} is less than the blind of {blind}"
         require(self.min_bet >= blind, f"min_bet: {problem}")

@@ -147,10 +147,8 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
     try:
         if history.variant != build_phh_stakes(games_by_seat_count[0])["variant"]:
             raise UnsupportedHandError(f"variant {history.variant}")
-        seats, seat_counts = (
-            len(history.starting_stacks),
-            [one.seats for one in games_by_seat_count],
-        )
+        seats = len(history.starting_stacks)
+        seat_counts = [variant_game.seats for variant_game in games_by_seat_count]
         if seats not in seat_counts:
             raise UnsupportedHandError(f"{seats} seats")
         variant = seat_counts.index(seats)

@@ -9,7 +9,7 @@ PokerKit may give the odd chips to other winners; `finishing_stacks` follow this
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import accumulate
+from itertools import islice
 from json import dumps
 from typing import Any
 
@@ -46,7 +46,7 @@ def check_phh_support(game: Game) -> DisplayedPoker:
 def describe_unsupported_bets(game: PokerGame) -> str | None:
     """Return how the bets of hold'em differ from what PHH supports, or None if they don't."""
     blinds = sorted(blind for blind in game.blinds if blind)
-    if not len(set(blinds)) == 2 == len(blinds):
+    if len(blinds) != 2 or blinds[0] == blinds[1]:
         return "has no small and big blind"
     small, big = blinds
     if [game.blinds, game.openers] != list_blinds_and_openers(small, big, game.seats, 4):
@@ -95,11 +95,9 @@ def iterate_phh_actions(
 ) -> Iterator[str]:
     """Yield deals, actions and shown hands as PHH texts; `records` are from `replay_hand`."""
     game, street = phh_game.games_by_seat_count[history.variant], 0
-    cards = [card_name(card, game.ranks, game.suits) for card in history.deck]
+    cards = (card_name(card, game.ranks, game.suits) for card in history.deck)
     sizes = [game.hole_cards] * game.seats + game.board_cards[1:]
-    texts = [
-        "".join(cards[end - size : end]) for size, end in zip(sizes, accumulate(sizes), strict=True)
-    ]
+    texts = ["".join(islice(cards, size)) for size in sizes]
     hands, board_deals = texts[: game.seats], [f"d db {text}" for text in texts[game.seats :]]
     for seat, hand in enumerate(hands, start=1):
         yield f"d dh p{seat} {hand}"

@@ -60,9 +60,6 @@ class PokerGame(Game):
     rules = betting
 
     def __post_init__(self) -> None:
-        self._check_settings()
-
-    def _check_settings(self) -> None:
         texts = ("ranks", self.ranks, MAX_RANKS), ("suits", self.suits, MAX_SUITS)
         for setting, text, limit in texts:
             is_valid = 1 <= len(text) <= limit and len(set(text)) == len(text)

@@ -1,7 +1,7 @@
-"""The records of poker: the dtype of a definition and three dtypes of tables.
+"""The dtype of a poker game's definition, and the dtypes of three kinds of tables.
 
-A field that a kind of table does not need has length 0. So `has_stacks` and `is_no_limit` are
-constants for the compiler, which leaves out the code for other kinds of tables.
+A field that a kind of table does not need has length 0. Lengths are part of the dtype, so the
+compiler knows `has_stacks` and `is_no_limit`, and omits the code for other kinds of tables.
 """
 
 from __future__ import annotations
@@ -107,7 +107,6 @@ def has_stacks(table):
 
 @jit
 def is_no_limit(table):
-    """Return whether the table is of a no-limit game."""
     return len(table.raise_by) > 0
 
 

@@ -72,9 +72,8 @@ class VariableSeatsPoker(DisplayedPoker):
         return [self._build_variant_game(n) for n in range(self.min_seats, self.max_seats + 1)]
 
     def _build_variant_game(self, seats: int) -> PokerGame:
-        blinds, openers = list_blinds_and_openers(
-            self.small_blind, self.big_blind, seats, len(self.board_cards)
-        )
+        streets = len(self.board_cards)
+        blinds, openers = list_blinds_and_openers(self.small_blind, self.big_blind, seats, streets)
         name = f"{self.name}: {seats} seats"
         own: dict[str, Any] = {"name": name, "seats": seats, "blinds": blinds, "openers": openers}
         shared = {field.name for field in fields(self.variant_class)} - own.keys()

@@ -75,9 +75,8 @@ def enumerate_street_lines(
     parent_line = action = np.full(len(entering_records), -1)
     while len(level_records):
         levels.append((level_records, parent_line, action))
-        decision_rows = np.flatnonzero(
-            (level_records["over"] == 0) & (level_records["street"] == street_index)
-        )
+        is_decision = (level_records["over"] == 0) & (level_records["street"] == street_index)
+        decision_rows = np.flatnonzero(is_decision)
         tables.load_records(level_records[decision_rows])
         legal_masks.append(get_action_mask(tables))
         row, action = np.nonzero(legal_masks[-1])
@@ -100,9 +99,8 @@ def enumerate_street_lines(
     tables.load_records(records[terminal_lines])
     # At a showdown, unmatched chips are returned, so the winner gains the smaller stake.
     matched_stake = records["paid"][terminal_lines, :2].min(1)
-    stakes = np.where(
-        is_uncontested[terminal_lines, None], tables.payoffs(), matched_stake[:, None]
-    )
+    is_fold = is_uncontested[terminal_lines]
+    stakes = np.where(is_fold[:, None], tables.payoffs(), matched_stake[:, None])
     continuing_lines = np.flatnonzero(~is_decision & ~is_terminal)
     street = StreetLines(
         entering_count=len(entering_records),
@@ -114,7 +112,7 @@ def enumerate_street_lines(
         legal_mask=np.concatenate(legal_masks),
         continuing_lines=continuing_lines,
         terminal_lines=terminal_lines,
-        is_fold=is_uncontested[terminal_lines],
+        is_fold=is_fold,
         stakes=stakes.astype(np.float64),
     )
     return street, records[continuing_lines]

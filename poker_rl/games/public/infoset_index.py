@@ -147,10 +147,9 @@ def _fill_rows(tables, card_counts, card_permutations, lookup_arrays, out):
             edge = child_offset[node] + key
             node = child[edge]
             if permutation_of_edge[edge]:
+                permutation = card_permutations[permutation_of_edge[edge]]
                 for card in range(deck_size):
-                    permuted_card[card] = card_permutations[
-                        permutation_of_edge[edge], permuted_card[card]
-                    ]
+                    permuted_card[card] = permutation[permuted_card[card]]
         start = table.to_act * hole_card_count
         hand = hand_of_key[
             _encode_permuted_cards(table.deck, start, hole_card_count, permuted_card, sorted_cards)
@@ -158,11 +157,8 @@ def _fill_rows(tables, card_counts, card_permutations, lookup_arrays, out):
         line = 0
         for move in range(table.moves):
             line = next_line[line, table.line[move]]
-        out[i] = (
-            first_row[node]
-            + decision_index[line] * representative_count[node]
-            + representative_of_hand[node, hand]
-        )
+        first_row_of_line = first_row[node] + decision_index[line] * representative_count[node]
+        out[i] = first_row_of_line + representative_of_hand[node, hand]
 
 
 @jit

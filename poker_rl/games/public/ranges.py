@@ -82,11 +82,9 @@ def compute_strengths(hands, board, suit_count, short_deck, out):
             cards[i] = hands[h, i]
             for j in range(len(board)):
                 is_blocked |= hands[h, i] == board[j]
-        out[h] = (
-            BLOCKED_STRENGTH
-            if is_blocked
-            else evaluate_hand(cards, hole_card_count + len(board), suit_count, short_deck)
-        )
+        out[h] = BLOCKED_STRENGTH
+        if not is_blocked:
+            out[h] = evaluate_hand(cards, hole_card_count + len(board), suit_count, short_deck)
 
 
 @vectorized_jit(reorder_sums=False)

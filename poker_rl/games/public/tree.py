@@ -73,12 +73,7 @@ class Boards:
             into its representative.
         """
         _, keys = self._encode_new_cards(board, street)
-        best_permutation = keys.argmin(0)
-        return (
-            keys[0],
-            keys[best_permutation, np.arange(keys.shape[1])],
-            board.suit_permutations[best_permutation],
-        )
+        return keys[0], keys.min(0), board.suit_permutations[keys.argmin(0)]
 
     def _encode_new_cards(self, board: Board, street: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the N possible sets of n new cards of a street, [N, n], and their keys, [S, N].
@@ -117,11 +112,9 @@ class Boards:
         """
         min_permuted_hand = self._ranges.permuted_hands[board.suit_permutations].min(0)
         is_compatible = self._ranges.mask_compatible_hands(board.cards)
-        representatives, representative_index = np.unique(
-            min_permuted_hand[is_compatible], return_inverse=True
-        )
+        representatives, index = np.unique(min_permuted_hand[is_compatible], return_inverse=True)
         representative_of_hand = np.full(len(is_compatible), -1)
-        representative_of_hand[is_compatible] = representative_index
+        representative_of_hand[is_compatible] = index
         return representatives, representative_of_hand
 
     def count_board_deals(self, street: int) -> int:

@@ -183,7 +183,7 @@ class MergingBuffer:
             raise ConfigError(f"capacity: {problem}")
         self._set_rows(keys, sums)
         self.iteration = state["iteration"]
-        self._hash_salt = np.uint64(state["hash_salt"])  # dropped observations stay dropped
+        self._hash_salt = np.uint64(state["hash_salt"])  # so the same observations are dropped
 
 
 @jit

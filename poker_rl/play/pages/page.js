@@ -6,6 +6,7 @@ const $ = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
 const SUITS = { s: "spades", h: "hearts", d: "diamonds", c: "clubs" };
 const RANKS = { A: "ace", K: "king", Q: "queen", J: "jack", T: "ten" };
+const ACTION_TYPE_NAMES = { raise: "bet or raise", call: "check or call", fold: "fold" };
 const MOVE_MILLISECONDS = 650; // milliseconds for which a move of an opponent is shown
 const MAX_MILLISECONDS = 2600; // at most so many milliseconds for all moves up to the person's turn
 
@@ -114,9 +115,7 @@ async function send(path, body = {}) {
   }
 }
 
-async function act(move) {
-  await send("act", { action: move.action });
-}
+const act = (move) => send("act", { action: move.action });
 
 // Show a new view.
 
@@ -201,8 +200,7 @@ function drawTable(table, event) {
     make("span", { class: "pot" }, `${i ? "side pot" : "pot"} `, make("b", {}, number(chips)));
   $("pots").replaceChildren(...table.pots.map(pot));
   $("ring").replaceChildren(...ring.map((player, i) => createSeat(table, player, i, event)));
-  const me = table.seats[ring[0].seat];
-  drawOwn(me ? me.cards : []);
+  drawOwn(table.seats[ring[0].seat]?.cards ?? []);
   $("words").textContent = title(table.hand_name);
   $("turn").textContent = "";
 }
@@ -300,7 +298,7 @@ function drawMoves() {
   }
   const sized = (move) => view.amounts && move.raise_to !== null;
   const others = view.moves.filter((move) => !move.cards.length && !sized(move));
-  const made = others.map((move) => button(move.label, move.key ?? "", () => act(move), { class: move.action_type }));
+  const made = others.map((move) => button(move.label, move.key, () => act(move), { class: move.action_type }));
   if (listCardMoves().length) made.push(button("Choose cards", "enter", () => act(findSelectedMove()), { id: "play", class: "main" }));
   if (view.session.adviser || listCardMoves().length) made.push(button("Hint", "h", showHint, { class: "quiet" }));
   if (listCardMoves().length) made.push(createCombinationButtons());
@@ -339,7 +337,7 @@ function createAmountControls(sizes) {
   field.addEventListener("input", () => set(Number(field.value), field));
   field.addEventListener("change", () => set(Number(field.value)));
   slide.addEventListener("input", () => set(Number(slide.value), slide));
-  const presets = sizes.map((move) => button(title(move.size_name || move.label), move.key ?? "", () => set(move.raise_to), { class: "quiet" }));
+  const presets = sizes.map((move) => button(title(move.size_name || move.label), move.key, () => set(move.raise_to), { class: "quiet" }));
   const group = make("div", { class: "amounts", role: "group", "aria-label": "Amount" }, go, field, slide,
     make("div", { class: "presets" }, ...presets));
   group.shift = (steps, fine) => set(amount + steps * (fine ? 1 : step));
@@ -367,7 +365,7 @@ async function showHint() {
       else {
         drawHint(answer);
         const rank = new Map(answer.probs.map((one) => [one.name, one.prob]));
-        suggestedMoves = suggestedMoves.sort((a, b) => (rank.get(b.name) ?? 0) - (rank.get(a.name) ?? 0));
+        suggestedMoves.sort((a, b) => (rank.get(b.name) ?? 0) - (rank.get(a.name) ?? 0));
       }
     }
   }
@@ -411,8 +409,8 @@ function createHandGrid({ ranks, action_types: kinds, probs }) {
   };
   const rows = probs.map((of, row) => make("tr", {}, ...of.map((one, column) => cell(one ?? [], row, column))));
   return make("div", {}, make("table", { class: "hands" }, make("tbody", {}, ...rows)),
-    make("p", { class: "key" }, ...["raise", "call", "fold"].map((kind) =>
-      make("span", { class: kind }, kind === "call" ? "check or call" : kind === "raise" ? "bet or raise" : kind))));
+    make("p", { class: "key" }, ...Object.entries(ACTION_TYPE_NAMES).map(([kind, label]) =>
+      make("span", { class: kind }, label))));
 }
 
 /** Return probabilities as bars, the largest first; bets by size come after their total. The taken move is marked. */

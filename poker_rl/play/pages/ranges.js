@@ -38,8 +38,8 @@ function drawRanges() {
     };
     return made;
   };
-  const total = (grid) => ["raise", "call", "fold"].map((kind) =>
-    `${kind === "raise" ? "bet or raise" : kind === "call" ? "check or call" : kind} ${percent(grid.mean[["fold", "call", "raise"].indexOf(kind)])}`).join(", ");
+  const total = (grid) => Object.entries(ACTION_TYPE_NAMES).map(([kind, label]) =>
+    `${label} ${percent(grid.mean[grid.action_types.indexOf(kind)])}`).join(", ");
   $("ranges-grids").replaceChildren(...[0, 1].map((i) =>
     make("section", {}, menu(i), ...(grids[i] ? [make("p", { class: "more" }, total(grids[i])), createHandGrid(grids[i])] : []))));
 }

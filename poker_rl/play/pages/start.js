@@ -52,14 +52,13 @@ async function showOpponents(game) {
     const showAbout = () => (about.textContent = answer.players.find((one) => one.spec === menu.value).about);
     menu.addEventListener("change", () => {
       menu.dataset.changed = "";
+      showAbout();
       const others = i ? [] : [...area.querySelectorAll("select:not([data-changed])")];
       for (const other of others) {
         other.value = menu.value;
-        other.dispatchEvent(new Event("tell"));
+        other.nextElementSibling.textContent = about.textContent;
       }
-      showAbout();
     });
-    menu.addEventListener("tell", showAbout);
     showAbout();
     return make("label", {}, answer.seats > 2 ? `Opponent ${i + 1}` : "Opponent", menu, about);
   });

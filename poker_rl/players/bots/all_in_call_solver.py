@@ -41,7 +41,6 @@ def solve_all_in(
         is_disjoint: 1 for pairs of hands that share no card, else 0, [R, R].
         own_range: probability of each hand of the seat to act, [R].
         other_range: probability of each hand of the other seat before its all-in, [R].
-        iterations: number of iterations of CFR+.
     """
     # All values are counterfactual: sums over the hands of the seat that does not decide.
     value_without_all_in = np.maximum(

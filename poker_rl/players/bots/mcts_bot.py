@@ -58,8 +58,7 @@ class MCTSBot(PokerBot):
         visits = np.empty((len(records), CHOICE_COUNT), np.int64)
         legal_mask = np.empty(game.action_count, np.bool_)
         scratch = np.empty(1, records.dtype), legal_mask, np.empty(game.infoset_key_size, np.uint8)
-        seed = np.uint64(self.seed)
-        settings = self.simulations, self.exploration, self.rollout_fold_prob, seed
+        settings = self.simulations, self.exploration, self.rollout_fold_prob, np.uint64(self.seed)
         run_searches(tables.gather_definitions(), tables.records, scratch, settings, visits)
         return visits
 

@@ -70,12 +70,12 @@ class TensorBoard(Logger):
         purge_step = 0 if self._resumed_decisions is None else self._resumed_decisions + 1
         writer = self._writers[folder] = SummaryWriter(folder, purge_step=purge_step)
         if self._resumed_decisions is None and folder == self._folder:
-            # torch builds three summaries; write only the second, with the settings of this run.
-            # The first would hide settings that are missing in the first run TensorBoard reads, and
-            # `add_hparams` would write all three as a separate run.
+            # `hparams` returns three summaries; write only the second: the settings of this run.
+            # The first lists names of settings; TensorBoard shows only those in the list of the
+            # first run it reads. `add_hparams` would write all three as a separate run.
             hparams = summary.hparams(flatten_hparams(self._config), {})[1]  # type: ignore[no-untyped-call]
             writer._get_file_writer().add_summary(hparams, 0)  # type: ignore[no-untyped-call]
-            writer.add_custom_scalars(build_layout(self._game, list(results)))
+            writer.add_custom_scalars(build_layout(self._game, results))
         return writer
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from poker_rl.games.cards import MAX_RANKS
 from poker_rl.games.hand_evaluator import THREE_CARD_HAND
 from poker_rl.games.poker.poker_game import PokerGame
 
@@ -13,7 +12,6 @@ RANK_NAMES = {
     **{"2": "two", "3": "three", "4": "four", "5": "five", "6": "six", "7": "seven", "8": "eight"},
     **{"9": "nine", "T": "ten", "J": "jack", "Q": "queen", "K": "king", "A": "ace"},
 }
-ACE = MAX_RANKS - 1  # rank of the ace in decks of thirteen ranks
 STRAIGHT_LENGTH = 5  # number of cards in a straight, and in a flush
 
 
@@ -25,19 +23,17 @@ def describe_hand(game: PokerGame, hole: Sequence[int], board: Sequence[int]) ->
         return f"{high} and {low}, {'suited' if hole[0] % suits == hole[1] % suits else 'offsuit'}"
     if len(cards) == 1:
         return name_rank(cards[0] // suits, game.ranks)
-    full_hand_size = game.hole_cards + sum(game.board_cards)
-    return describe_made_hand(cards, game.ranks, game.suits, full_hand_size, game.ace)
+    return describe_made_hand(game, cards)
 
 
-def describe_made_hand(
-    cards: Sequence[int], ranks: str, suits: str, full_hand_size: int, ace: int = ACE
-) -> str:
+def describe_made_hand(game: PokerGame, cards: Sequence[int]) -> str:
     """Return the name of the best hand that two to seven cards make.
 
-    `full_hand_size` is the number of hole and board cards at showdown: if it is three, straights
-    and flushes need three cards, else five. The rank `ace` also counts below the lowest rank.
+    If hands have three cards at showdown, straights and flushes need three cards, else five.
     """
-    suit_count, rank_counts = len(suits), Counter(card // len(suits) for card in cards)
+    ranks, suit_count = game.ranks, len(game.suits)
+    rank_counts = Counter(card // suit_count for card in cards)
+    full_hand_size = game.hole_cards + sum(game.board_cards)
     length = THREE_CARD_HAND if full_hand_size == THREE_CARD_HAND else STRAIGHT_LENGTH
     groups = sorted(((count, rank) for rank, count in rank_counts.items()), reverse=True)
     (first_count, first), (second_count, second) = [*groups, (0, 0)][:2]
@@ -46,10 +42,10 @@ def describe_made_hand(
         for suit in range(suit_count)
     ]
     flush = next((suit_ranks for suit_ranks in ranks_by_suit if len(suit_ranks) >= length), [])
-    straight_flush = _find_straight_end(flush, length, ace)
-    straight = _find_straight_end(rank_counts, length, ace)
+    straight_flush = _find_straight_end(flush, length, game.ace)
+    straight = _find_straight_end(rank_counts, length, game.ace)
     first_plural, second_plural = (name_rank(rank, ranks, plural=True) for rank in (first, second))
-    if straight_flush == ace and length == STRAIGHT_LENGTH:
+    if straight_flush == game.ace and length == STRAIGHT_LENGTH:
         return "royal flush"
     if straight_flush is not None:
         return f"straight flush to the {name_rank(straight_flush, ranks)}"

@@ -53,9 +53,7 @@ class DisplayedPoker(DisplayedGame):
             return "".join("fcr"[action] for action in line)
         variant_game = self.get_game_at_table(record)
         # The first entries of `chips` are for the blinds, the others for the actions.
-        blind_count = (
-            sum(blind > 0 for blind in variant_game.blinds) * variant_game.blind_raise_count
-        )
+        blind_count = np.count_nonzero(variant_game.blinds) * variant_game.blind_raise_count
         chips = record["chips"][blind_count:].tolist()
         return "".join(
             f"r{raise_to}" if action >= RAISE else "fc"[action]
@@ -63,7 +61,6 @@ class DisplayedPoker(DisplayedGame):
         )
 
     def build_view(self, record: np.void, viewer: int | None) -> TableView:
-        """Return the view of a table for the seat `viewer`; None shows all cards face up."""
         variant_game = self.get_game_at_table(record)
         seats, is_over = range(variant_game.seats), bool(record["over"])
         paid = record["paid"][: len(seats)].tolist()
@@ -88,7 +85,6 @@ class DisplayedPoker(DisplayedGame):
         )
 
     def list_moves(self, record: np.void, actions: Sequence[int] | None = None) -> list[LegalMove]:
-        """Return the given legal actions as moves; see `DisplayedGame.list_moves` for None."""
         variant_game, seat = self.get_game_at_table(record), int(record["to_act"])
         bet_range, usual_names = self.get_bet_range(record), {}
         if bet_range is not None:
@@ -125,7 +121,6 @@ class DisplayedPoker(DisplayedGame):
         return legal_moves
 
     def get_bet_range(self, record: np.void) -> BetRange | None:
-        """Return the range of legal bets if the game allows any number of chips, else None."""
         raises = np.flatnonzero(self._compute_legal_mask(record)[RAISE:]) + RAISE
         if self.get_game_at_table(record).raise_size_options != [] or not len(raises):
             return None
@@ -185,9 +180,8 @@ def build_seat_view(
     folded, stacks = bool(record["folded"][seat]), game.starting_stacks
     paid = int(record["paid"][seat]) + game.dead_antes[seat]
     stack = None if stacks is None else stacks[seat] - paid
-    hole_cards = name_cards(game, get_hole_cards(game, record, seat))
     return SeatView(
-        cards=hole_cards if show_cards else (),
+        cards=name_cards(game, get_hole_cards(game, record, seat)) if show_cards else (),
         hidden_card_count=0 if show_cards or folded else game.hole_cards,
         bet=bet,
         paid=paid,
@@ -276,8 +270,8 @@ def name_usual_raises(game: PokerGame, record: np.void, low: int, high: int) -> 
 def compute_pot_raise_to(game: PokerGame, record: np.void, hundredths: int) -> int:
     """Return the chips that a raise by `hundredths` of the pot raises to, even if it is illegal."""
     price, paid = int(record["price"]), record["paid"][: game.seats]
-    pot_after_call = price - int(paid[record["to_act"]]) + int(paid.sum())
-    pot_after_call += sum(game.dead_antes)
+    chips_to_call = price - int(paid[record["to_act"]])
+    pot_after_call = chips_to_call + int(paid.sum()) + sum(game.dead_antes)
     return price + (hundredths * pot_after_call + FULL_POT // 2) // FULL_POT
 
 
