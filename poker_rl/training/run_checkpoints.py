@@ -187,7 +187,7 @@ def warm_start(
     if not isinstance(algorithm, NetworkLearner):
         raise ConfigError(f"{config['names']['algo']} has no networks that could be taken over")
     path, _, decisions = spec.rpartition("@")
-    if Path(spec).exists() or not decisions.isdecimal():
+    if not path or Path(spec).exists() or not decisions.isdecimal():
         path, decisions = spec, ""
     if Path(path).is_dir():
         return warm_start_from_run(Path(path), decisions, config, algorithm, game)

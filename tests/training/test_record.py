@@ -73,7 +73,7 @@ def test_tensorboard_shows_what_metrics_hold():
     charts = Layout.FromString(tensor_util.make_ndarray(config.tensor_proto).item()).category
     assert [c.title for c in charts] == ["tiny", "tiny: other measures"]
     ((first,), (second,)) = ([chart for chart in category.chart] for category in charts)
-    assert (first.title, second.title) == ("exploitability", "match")
+    assert (first.title, second.title) == ("exploitability (ante)", "match (ante)")
     drawn = [tag for tag in player_points if re.match(first.multiline.tag[0], tag)]
     assert drawn == ["eval_tiny/exploitability"]
     assert "figures/exploitability" in shown.PluginRunToTagToContent("images")[run]

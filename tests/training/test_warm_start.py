@@ -193,6 +193,7 @@ def test_players_without_a_fitting_network(first, get_refusal):
         spec, *settings = change.split()
         command = replace_settings(PPO, f"warm_start={spec}", *settings)
         assert get_refusal(*command).startswith(f"warm_start: {spec} {message}")
+    assert get_refusal(*PPO, "warm_start=5").startswith("warm_start: no player is called 5; ")
     message = "warm_start: this algorithm can start from a run, but not from a player"
     assert get_refusal(*LEARNERS["deep_cfr"], f"warm_start={first}:current").startswith(message)
     assert list_runs() == [first]

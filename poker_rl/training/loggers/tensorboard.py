@@ -96,5 +96,6 @@ def build_layout(game: str, results: Iterable[Result]) -> dict[str, dict[str, li
     for result in results:
         section = game if result.measure in first else f"{game}: other measures"
         pattern = f"{re.escape(to_tensorboard_tag(game, result))}$"
-        sections.setdefault(section, {})[result.measure] = ["Multiline", [pattern]]
+        chart = f"{result.measure} ({result.unit})"
+        sections.setdefault(section, {})[chart] = ["Multiline", [pattern]]
     return sections
