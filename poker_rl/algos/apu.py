@@ -67,7 +67,7 @@ from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.learning.rollout import HAND_ENDED, DecisionsToMake, RolloutBatch
 from poker_rl.nets.replicas import expand_replicas, slice_replicas
 from poker_rl.nets.weight_ema import WeightEMA
-from poker_rl.players.network_player import NetworkSharing
+from poker_rl.players.network_player import NetworkPlayer, NetworkSharing
 from poker_rl.players.player import Player, mix_with_uniform
 
 
@@ -219,6 +219,11 @@ class APU(NetworkLearner):
         replicas = self.services.replicas
         expanded = {name: expand_replicas(part, replicas) for name, part in learned_parts.items()}
         super().warm_start(state | expanded)
+        self._sync_copied_actor()
+
+    def warm_start_from_player(self, player: NetworkPlayer) -> None:
+        super().warm_start_from_player(player)
+        self._networks["target_actor"].load_state_dict(self._actor.state_dict())
         self._sync_copied_actor()
 
     def _count_updates_due(self, hands: int) -> int:

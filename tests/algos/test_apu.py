@@ -310,6 +310,17 @@ def test_agents_begin_as_copies_of_one_that_learnt_for_all_and_part(variant, net
     assert same_as_one(six, learnt).all()
 
 
+def test_a_player_gives_its_network_to_target_and_copied_actor_too():
+    game = game_of("limit_holdem_6p")
+    player = apu(game, seed=1).players()["current"].select_instance(0)
+    learner = apu(game, seed=2, variant="dual_apu", ema_decay=0.5)
+    learner.warm_start_from_player(player)
+    copies = [learner._networks["actor"], learner._networks["target_actor"]]
+    for module in (*copies, learner._copied_actor, learner._weight_ema.module):
+        for weight, expected in zip(module.parameters(), player.module.parameters(), strict=True):
+            assert torch.equal(weight, expected)
+
+
 def same_as_one(six, learnt):
     """Return which networks and average of each agent equal those of the only one, [5, 6]."""
     parts = ("actor", "critic", "target_actor", "target_critic", "weight_average")
