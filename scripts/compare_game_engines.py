@@ -37,10 +37,10 @@ from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.option_files import load_option
 from poker_rl.games.cards import card_name
 from poker_rl.games.hand_evaluator import SHORT_DECK_RANKS, THREE_CARD_HAND
-from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.poker.poker_game import PokerGame
+from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.poker.variable_seats import VariableSeatsPoker
 from poker_rl.games.tables import Tables
 

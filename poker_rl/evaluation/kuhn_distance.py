@@ -18,7 +18,7 @@ from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import EXACT, Result
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree
-from poker_rl.games.poker.betting import CALL, RAISE
+from poker_rl.games.poker.table_dtypes import CALL, RAISE
 from poker_rl.players.bots.kuhn_equilibrium_bot import (
     compute_equilibrium_bet_probs,
     find_situations_and_cards,

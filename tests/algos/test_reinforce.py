@@ -9,7 +9,7 @@ from toy_games import kuhn
 from poker_rl.algos.reinforce import MovingAverageBaseline
 from poker_rl.evaluation.kuhn_distance import compute_squared_distances, extract_bet_probs
 from poker_rl.games import get_tree
-from poker_rl.games.poker.betting import FOLD
+from poker_rl.games.poker.table_dtypes import FOLD
 from poker_rl.learning import HAND_ENDED
 from poker_rl.nets.tabular_sigmoid import SigmoidPolicyConfig
 from poker_rl.players import load_player

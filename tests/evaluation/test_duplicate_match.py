@@ -22,7 +22,7 @@ from poker_rl.evaluation.matches.winnings_and_playing_style import (
 )
 from poker_rl.evaluation.variance_reduction.aivat import add_control_variates
 from poker_rl.games import Tables, get_tree, load_game
-from poker_rl.games.poker.betting import CALL, FOLD, RAISE
+from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
 
 
 def exactly(game, *players):

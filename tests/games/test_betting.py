@@ -10,8 +10,7 @@ from poker_rl.config.option_files import load_option
 from poker_rl.games import GameTree, Tables
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.game_tree import count_nodes
-from poker_rl.games.poker.betting import CALL, FOLD, RAISE
-from poker_rl.games.poker.table_dtypes import MAX_MOVES
+from poker_rl.games.poker.table_dtypes import CALL, FOLD, MAX_MOVES, RAISE
 from poker_rl.games.tables import tables_from_records
 
 

@@ -18,7 +18,7 @@ from poker_rl.config.option_files import load_option
 from poker_rl.evaluation import nash_conv
 from poker_rl.games import GameTree
 from poker_rl.games.cards import parse_cards
-from poker_rl.games.poker.betting import CALL, FOLD, RAISE
+from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import tables_from_records
 from poker_rl.learning import LearnerServices, NetworkAssignment
 from poker_rl.learning.buffers.insertion_rules import CircularInsertion

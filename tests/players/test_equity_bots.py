@@ -11,8 +11,8 @@ from random_games import deal_tables, game, play_records
 from poker_rl.config import ConfigError
 from poker_rl.games import get_tree
 from poker_rl.games.hand_evaluator import evaluate_best_five
-from poker_rl.games.poker.betting import CALL, FOLD, RAISE
 from poker_rl.games.poker.position_notation import parse_position
+from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
 from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
 
 HOLDEM, RING, DRAWN = (game(f"limit_holdem{n}") for n in ("", "_6p", "_2to9"))

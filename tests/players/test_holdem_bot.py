@@ -7,7 +7,7 @@ from random_games import game, play
 
 from poker_rl.config import ConfigError
 from poker_rl.evaluation import play_match
-from poker_rl.games.poker.betting import CALL, FOLD, RAISE
+from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import tables_from_records
 from poker_rl.players.bots.holdem_bot import find_smallest_raises, to_legal_action_probs
 

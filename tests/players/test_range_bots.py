@@ -7,8 +7,8 @@ import pytest
 from holdem_bots import bot, cards, get_probs, hand
 from random_games import game
 
-from poker_rl.games.poker.betting import CALL, RAISE
 from poker_rl.games.poker.position_notation import parse_position
+from poker_rl.games.poker.table_dtypes import CALL, RAISE
 from poker_rl.players.bots.starting_hand_bots import (
     OUTSIDE_RANGES,
     VERY_HIGH,

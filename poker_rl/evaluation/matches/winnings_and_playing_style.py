@@ -23,8 +23,9 @@ from poker_rl.evaluation.matches.duplicate_match import (
 from poker_rl.evaluation.result import AGAINST, EXACT, Result, get_result_scale_and_unit
 from poker_rl.games.game import Game, jit
 from poker_rl.games.game_tree import GameTree
-from poker_rl.games.poker.betting import CALL, MAX_SEATS, RAISE, can_fold, start, step
+from poker_rl.games.poker.betting import can_fold, start, step
 from poker_rl.games.poker.poker_game import PokerGame
+from poker_rl.games.poker.table_dtypes import CALL, MAX_SEATS, RAISE
 from poker_rl.games.poker.variable_seats import VariableSeatsPoker
 from poker_rl.games.tables import Tables, copy_records
 from poker_rl.players.player import Player

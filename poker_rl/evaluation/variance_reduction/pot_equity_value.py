@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from poker_rl.games.game import Game, hash_bytes, jit, random_below
-from poker_rl.games.poker.betting import MAX_BOARD_CARDS, MAX_DECK_SIZE
 from poker_rl.games.poker.pots import payoffs, rank_hands
+from poker_rl.games.poker.table_dtypes import MAX_BOARD_CARDS, MAX_DECK_SIZE
 
 MAX_BOARDS = 1000  # enough for all 990 boards that can follow a heads-up flop in hold'em
 HOLE_CARDS_UNKNOWN = -1  # value of `board_cards_known` before hole cards are dealt

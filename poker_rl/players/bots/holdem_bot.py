@@ -15,7 +15,8 @@ import numpy as np
 
 from poker_rl.config.input_checks import Probability
 from poker_rl.games.game import Game
-from poker_rl.games.poker.betting import (
+from poker_rl.games.poker.poker_game import check_holdem_cards
+from poker_rl.games.poker.table_dtypes import (
     CALL,
     FOLD,
     MAX_BOARD_CARDS,
@@ -23,7 +24,6 @@ from poker_rl.games.poker.betting import (
     MAX_HOLE_CARDS,
     RAISE,
 )
-from poker_rl.games.poker.poker_game import check_holdem_cards
 from poker_rl.players.bots.bot import Bot
 
 BET = RAISE

@@ -10,7 +10,7 @@ import numpy as np
 from poker_rl.config.input_checks import ConfigError, Range
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import get_tree
-from poker_rl.games.poker.betting import CALL, FOLD, RAISE
+from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
 from poker_rl.players.bots.bot import Bot
 
 FIRST_MOVE, AFTER_CHECK, AFTER_CHECK_BET, AFTER_BET = range(4)

@@ -26,8 +26,8 @@ import numpy as np
 from poker_rl.config.input_checks import NonNegativeFloat, Probability, Range, Seed
 from poker_rl.games.game import hash_bytes, jit, random_below, random_bits
 from poker_rl.games.poker import betting
-from poker_rl.games.poker.betting import CALL, FOLD, MAX_DECK_SIZE, MAX_MOVES, MAX_SEATS
 from poker_rl.games.poker.observation import find_unseen_cards, redeal_hidden_cards
+from poker_rl.games.poker.table_dtypes import CALL, FOLD, MAX_DECK_SIZE, MAX_MOVES, MAX_SEATS
 from poker_rl.players.bots.bot import PokerBot
 from poker_rl.players.bots.holdem_bot import (
     BET,

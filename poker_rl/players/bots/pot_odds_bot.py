@@ -32,8 +32,9 @@ from poker_rl.config.input_checks import (
 from poker_rl.games.cards import MAX_SUITS
 from poker_rl.games.game import Game, hash_bytes, jit, random_below, random_uniform
 from poker_rl.games.hand_evaluator import evaluate_hand
-from poker_rl.games.poker.betting import MAX_DECK_SIZE, MAX_HOLE_CARDS, MAX_SEATS, RAISE, infoset
+from poker_rl.games.poker.betting import infoset
 from poker_rl.games.poker.suit_isomorphism import sort_suits
+from poker_rl.games.poker.table_dtypes import MAX_DECK_SIZE, MAX_HOLE_CARDS, MAX_SEATS, RAISE
 from poker_rl.games.tables import copy_records
 from poker_rl.players.bet_sizes_player import compute_raise_targets
 from poker_rl.players.bots.holdem_bot import (

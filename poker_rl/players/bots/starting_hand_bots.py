@@ -21,7 +21,7 @@ import numpy as np
 from poker_rl.config.input_checks import ConfigError, Probability
 from poker_rl.games.cards import MAX_SUITS
 from poker_rl.games.game import Game
-from poker_rl.games.poker.betting import MAX_DECK_SIZE
+from poker_rl.games.poker.table_dtypes import MAX_DECK_SIZE
 from poker_rl.players.bots.holdem_bot import (
     FoldCallBetBot,
     get_legal_choice_mask,

@@ -16,8 +16,9 @@ import numpy as np
 from poker_rl.config.input_checks import Probability
 from poker_rl.games.cards import MAX_SUITS
 from poker_rl.games.game import Game, jit
-from poker_rl.games.hand_evaluator import evaluate_best_five
-from poker_rl.games.poker.betting import MAX_DECK_SIZE, MAX_HOLE_CARDS
+from poker_rl.games.hand_evaluator import MAX_HAND_CARDS, evaluate_hand
+from poker_rl.games.poker.hand_features import compute_share_beaten
+from poker_rl.games.poker.table_dtypes import MAX_HOLE_CARDS
 from poker_rl.players.bots.holdem_bot import FoldCallBetBot, to_one_hot_choices
 from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
 
@@ -49,24 +50,14 @@ class TightBot(FoldCallBetBot):
 @jit
 def _fill_board_win_probs(cards, board_count, out):  # type: ignore[no-untyped-def]
     """Write the share p of beaten hands into `out` [B]; skip tables without board cards."""
-    is_known = np.zeros(MAX_DECK_SIZE, np.bool_)
+    hand = np.empty(MAX_HAND_CARDS, np.int64)
     for i in range(len(cards)):
         if board_count[i] == 0:
             continue
-        hand, count = cards[i], MAX_HOLE_CARDS + board_count[i]
-        own_strength = evaluate_best_five(hand, count, MAX_SUITS)
-        is_known[:] = False
-        for j in range(count):
-            is_known[hand[j]] = True
-        win_count, tie_count, pair_count = 0, 0, 0
-        for a in range(1, MAX_DECK_SIZE):
-            if not is_known[a]:
-                hand[0] = a
-                for b in range(a):
-                    if not is_known[b]:
-                        hand[1] = b
-                        opponent_strength = evaluate_best_five(hand, count, MAX_SUITS)
-                        win_count += opponent_strength < own_strength
-                        tie_count += opponent_strength == own_strength
-                        pair_count += 1
-        out[i] = (win_count + tie_count / 2) / pair_count
+        count, known = MAX_HOLE_CARDS + board_count[i], np.int64(0)
+        hand[: board_count[i]] = cards[i, MAX_HOLE_CARDS:count]
+        hand[board_count[i] : count] = cards[i, :MAX_HOLE_CARDS]
+        for card in hand[:count]:
+            known |= np.int64(1) << card
+        strength = evaluate_hand(hand, count, MAX_SUITS)
+        out[i] = compute_share_beaten(hand, board_count[i], known, strength)

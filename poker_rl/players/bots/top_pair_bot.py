@@ -31,7 +31,7 @@ from poker_rl.games.hand_evaluator import (
     TWO_PAIR,
     evaluate_best_five,
 )
-from poker_rl.games.poker.betting import MAX_BOARD_CARDS, MAX_HOLE_CARDS
+from poker_rl.games.poker.table_dtypes import MAX_BOARD_CARDS, MAX_HOLE_CARDS
 from poker_rl.players.bots.holdem_bot import FoldCallBetBot, to_one_hot_choices
 
 KING = MAX_RANKS - 2
