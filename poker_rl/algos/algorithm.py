@@ -178,15 +178,16 @@ class NetworkLearner(ABC):
 
         The critic of `player`, if any, is copied to critics with the same unit and kind of output.
         """
-        critic = player.critic
-        for own in self.players().values():
+        critic, players = player.critic, list(self.players().values())
+        for own in players:  # critics first, as they may share layers with policies
             assert isinstance(own, NetworkPlayer)
-            own.module.load_state_dict(player.module.state_dict())
             own_module = None if own.critic is None else own.critic.module
             if critic is None or critic.module is None or own_module is None:
                 continue
             if replace(critic, module=own_module) == own.critic:
                 own_module.load_state_dict(critic.module.state_dict())
+        for own in players:
+            own.module.load_state_dict(player.module.state_dict())
 
 
 def load_algorithm(

@@ -26,9 +26,10 @@ Each iteration:
     update the EMA of the actors if `ema_decay` > 0
 
 The published reward of a decision is minus the chips that it puts into the pot. The last decision
-in a hand also gets the square of the chips taken from the pot. The unit of chips is `reward_unit`.
-`reward_power` replaces the exponent 2; with 1, the rewards of a hand add up to the chips won plus
-the blind posted. With `reward_type: payoff`, the only reward is the chips won, at the hand's end.
+in a hand also gets the square of the chips taken from the pot. Chips are counted in units of
+`reward_unit`. `reward_power` replaces the exponent 2; with 1, the rewards of a hand add up to the
+chips won plus the blind posted. With `reward_type: payoff`, the only reward is the chips won, at
+the hand's end.
 
 Differences: seats are sampled for each hand, where the published button rotates; episodes are
 played in parallel; a share of a split pot includes the odd chips that its player gets; learning

@@ -31,6 +31,7 @@ from torch import Tensor, nn
 
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
 from poker_rl.config.input_checks import (
+    AveragingExponent,
     ConfigError,
     NonNegativeFloat,
     PassCount,
@@ -71,7 +72,7 @@ class DeepCFR(NetworkLearner):
     """Deep CFR learner; its schedules advance with the decisions in all branches of the hands."""
 
     traversals: PositiveInt
-    iteration_weight_power: NonNegativeFloat
+    iteration_weight_power: AveragingExponent
     capacity: PositiveInt
     regret_gradient_steps: PassCount
     average_gradient_steps: PassCount

@@ -91,6 +91,7 @@ Probability = Annotated[float, Range(0, 1)]
 PositiveShare = Annotated[float, Range(0, 1, exclude_low=True)]
 PositiveFloat = Annotated[float, Range(0, exclude_low=True)]
 NonNegativeFloat = Annotated[float, Range(0)]
+AveragingExponent = Annotated[float, Range(0, 5)]  # sums of larger powers would overflow
 PositiveInt = Annotated[int, Range(1)]
 NonNegativeInt = Annotated[int, Range(0)]
 Seed = Annotated[int, Range(0, 1e18)]  # every random generator accepts seeds in this range

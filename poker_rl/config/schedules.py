@@ -182,15 +182,22 @@ def _find_step_unit(annotation: Any) -> StepUnit | None:
     return next(filter(None, map(_find_step_unit, get_args(annotation))), None)
 
 
-def find_exhausted_learning_rate(config: Mapping[str, Any], path: str, budget: int) -> str | None:
-    """Return the key of a learning rate that is 0 after `budget` steps of its schedule, or None."""
-    for name, value in config.items():
-        if not isinstance(value, Mapping):
+def find_exhausted_learning_rate(
+    config: Mapping[str, Any], path: str, budget: int, budget_unit: str
+) -> str | None:
+    """Return the key of a learning rate of an object that is 0 at the end of the budget, or None.
+
+    Schedules that count other steps than the budget are left out.
+    """
+    target, settings = resolve_target(config, path)
+    for name in (field.name for field in fields(target)):
+        schedule = settings.get(name)
+        step_unit = _find_step_unit(get_field_annotation(target, name))
+        if step_unit is None or step_unit.unit != budget_unit or not isinstance(schedule, Mapping):
             continue
-        is_learning_rate = name == "lr" or name.endswith("_lr")
-        if is_learning_rate and value.get("end") == 0 < value["start"]:
-            if value["horizon"] <= budget:
-                return f"{path}.{name}"
-        elif found := find_exhausted_learning_rate(value, f"{path}.{name}", budget):
-            return found
+        if not (name == "lr" or name.endswith("_lr")) or schedule.get("end") != 0:
+            continue
+        budget_steps = budget / settings.get(step_unit.divided_by, 1)
+        if schedule["start"] > 0 and schedule["horizon"] <= budget_steps:
+            return f"{path}.{name}"
     return None

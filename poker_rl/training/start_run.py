@@ -229,7 +229,7 @@ def check_resumed_budget(
     """Raise ConfigError if resuming is useless: no budget is left, or the learning rate is 0."""
     unit, budget, algo = recorder.unit, recorder.budget, recorder.config["algo"]
     is_done = recorder.manifest["status"] == "finished" and progress[unit] >= budget
-    key = find_exhausted_learning_rate(algo, "algo", old_budget)
+    key = find_exhausted_learning_rate(algo, "algo", old_budget, unit)
     done = f"budget: the run has already done {progress[unit]:,} of {budget:,} {unit}; "
     if key is not None and (is_done or budget > old_budget):
         raise ConfigError(

@@ -164,7 +164,7 @@ def test_resumes_to_the_bit(name, tmp_path):
 
 
 def test_faults_name_the_key():
-    with pytest.raises(ConfigError, match=r"algo\.gamma: -1\.0 is not in \[0, 10\]"):
+    with pytest.raises(ConfigError, match=r"algo\.gamma: -1\.0 is not in \[0, 5\]"):
         solver("cfr", kuhn(), gamma=-1)
     with pytest.raises(ConfigError, match="limit_holdem has more than"):
         solver("mccfr", build(load_option("game", "limit_holdem"), "game"))

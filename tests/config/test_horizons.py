@@ -55,17 +55,21 @@ DOWN = {"start": 1e-3, "end": 0.0, "horizon": 4e6}
 
 
 @pytest.mark.parametrize(
-    ("algo", "budget", "expected"),
+    ("algo", "settings", "expected"),
     [
-        ({"actor_lr": 0.1, "average_policy": {"lr": DOWN}}, 4_000_000, "algo.average_policy.lr"),
-        ({"lr": DOWN}, 3_000_000, None),
-        ({"lr": DOWN | {"end": 1e-5}}, 4_000_000, None),
-        ({"lr": DOWN | {"start": 0.0}}, 4_000_000, None),
-        ({"entropy_coef": DOWN}, 4_000_000, None),
+        ("ppo.PPO", {"lr": DOWN}, "algo.lr"),
+        ("ppo.PPO", {"lr": DOWN | {"horizon": 5e6}}, None),
+        ("ppo.PPO", {"lr": DOWN | {"end": 1e-5}}, None),
+        ("ppo.PPO", {"lr": DOWN | {"start": 0.0}}, None),
+        ("ppo.PPO", {"entropy_coef": DOWN}, None),
+        ("ppo.PPO", {"lr": DOWN, "instances": 2}, None),  # each has played 2 M
+        ("dqn.DQN", {"lr": DOWN}, None),  # it counts updates
+        ("vpg.VPG", {"lr": 0.1, "critic_lr": DOWN}, "algo.critic_lr"),
     ],
 )
-def test_learning_rates_that_are_0_at_the_end_of_the_budget(algo, budget, expected):
-    assert find_exhausted_learning_rate(algo, "algo", budget) == expected
+def test_learning_rates_that_are_0_at_the_end_of_the_budget(algo, settings, expected):
+    config = {"_target_": f"poker_rl.algos.{algo}", **settings}
+    assert find_exhausted_learning_rate(config, "algo", 4_000_000, "decisions") == expected
 
 
 # A run of two iterations, and its step size at 0 in the end.

@@ -184,6 +184,13 @@ def test_networks_of_a_player_and_its_critic_if_the_unit_is_equal(
         assert same(list(warm["value_average"].values()), expected[count:])
 
 
+def test_a_critic_that_shares_layers_leaves_the_policy_of_a_player(first):
+    policy = list(state(first)["algorithm"]["weight_average"].values())
+    spec = f"{first}@{state(first)['progress']['decisions']}:weight_average"
+    warm = at_the_start(*PPO, "algo.shared_layers=1", f"warm_start={spec}")
+    assert same(list(warm["networks"].values())[: len(policy)], policy)
+
+
 def test_players_without_a_fitting_network(first, get_refusal):
     problems = {
         f"{first}:current net.hidden_sizes=[9]": "has net.hidden_sizes [8], and this run [9]",

@@ -26,13 +26,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import InitVar, dataclass
 from itertools import pairwise, repeat
 from math import inf
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import torch
 
 from poker_rl.algos.algorithm import Progress
-from poker_rl.config.input_checks import Range, SolverIterationCount
+from poker_rl.config.input_checks import AveragingExponent, SolverIterationCount
 from poker_rl.games.game import Game, jit
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.sequence_form import (
@@ -45,8 +45,6 @@ from poker_rl.games.sequence_form import (
 from poker_rl.learning.memory_checks import check_tabular_memory
 from poker_rl.players.player import Player
 from poker_rl.players.tabular_player import TabularPlayer
-
-AveragingExponent = Annotated[float, Range(0, 10)]  # larger exponents would overflow
 
 
 class TabularSolver:

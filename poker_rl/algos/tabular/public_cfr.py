@@ -25,8 +25,8 @@ import numba
 import numpy as np
 import torch
 
-from poker_rl.algos.tabular.cfr import AveragingExponent, TabularSolver, compute_discount
-from poker_rl.config.input_checks import SolverIterationCount
+from poker_rl.algos.tabular.cfr import TabularSolver, compute_discount
+from poker_rl.config.input_checks import AveragingExponent, SolverIterationCount
 from poker_rl.games.game import Game
 from poker_rl.games.public.betting_lines import (
     fill_reach,
