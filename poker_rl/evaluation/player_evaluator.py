@@ -7,7 +7,7 @@ A policy [I, A] holds the probabilities of A actions at I information sets.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import InitVar, dataclass, replace
 from functools import cached_property, partial
 from itertools import chain
@@ -76,21 +76,19 @@ class PlayerEvaluator:
         self._play_match: Callable[..., Result] = partial(
             play_match, game, deals=self.deals, seed=seed, use_aivat=self.uses_aivat
         )
-        if self.exact_every is not None:
-            with error_prefix("exact_every"):
-                self.check_exact_possible()
 
     @property
     def uses_aivat(self) -> bool:
         """True if AIVAT reduces the variance of match results."""
         return self.variance_reduction == "aivat"
 
-    def check_exact_possible(self) -> None:
-        """Raise `ConfigError` if exact evaluation is impossible, such as on too large trees."""
+    def check_exact_possible(self, players: Iterable[Player]) -> None:
+        """Raise `ConfigError` if players can't be evaluated exactly, as on a too large tree."""
         if self.tree is None:
             from poker_rl.games.public.tree import PublicTree
 
-            PublicTree(self._game, merge_suits=True)  # ConfigError if the public tree is too large
+            # ConfigError if the public tree is too large
+            PublicTree(self._game, merge_suits=all(one.is_suit_invariant for one in players))
             if self.other_seats_player is not None:
                 raise ConfigError(
                     "needs evaluation.other_seats_player=null: the player must have all seats"

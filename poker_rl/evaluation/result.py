@@ -10,7 +10,7 @@ import numpy as np
 
 from poker_rl.games.game import Game
 
-PERCENTILE_TAG_PATTERN = re.compile(r"/p\d+$")  # percentiles, as in "exploitability/p50"
+PERCENTILE_TAG_PATTERN = re.compile(r"(?<!^against)/p\d+$")  # as in "exploitability/p50"
 EXACT, AGAINST = "exact", "against "  # prefixes of `Result.kind`
 
 

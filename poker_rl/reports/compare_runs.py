@@ -41,6 +41,8 @@ def compare_runs(run_specs: Sequence[str], config: CompareConfig) -> None:
     caption = None if config.caption in ("figure", "none") else config.caption
     outputs = {"out": config.out, "curves": config.curves, "caption": caption}
     output_paths = {key: Path(path) for key, path in outputs.items() if path is not None}
+    if len({path.absolute() for path in output_paths.values()}) < len(output_paths):
+        raise ConfigError("out, curves, caption: give each a file of its own")
     for key, path in output_paths.items():
         prepare_output_file(key, path, config.overwrite)
     text = "\n\n\n".join(comparison.format_for_terminal() for comparison in comparisons)
@@ -99,6 +101,8 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
     title = "" if config.title == "none" else config.title
     if title is not None and len(panels) == 1:
         panels = [replace(panels[0], title=title)]
+    ranges = {"x_range": config.x_range, "y_range": config.y_range}
+    panels = [replace(panel, **ranges) for panel in panels]
     figure = draw_panels(panels, "threshold" if config.profile else config.x_axis)
     if title and len(panels) > 1:
         set_figure_title(figure, title)
@@ -113,7 +117,6 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
         text.set_fontsize(config.font_scale * text.get_fontsize())
     for ax in figure.axes:
         ax.tick_params(labelsize=9 * config.font_scale)
-        ax.set(xlim=config.x_range, ylim=config.y_range)
     return figure
 
 
@@ -152,9 +155,13 @@ def collect_group_scores(
         for group in comparison.groups if measure in comparison.measures else ():
             scores = []
             for run in group.counted_runs:
-                if (value := comparison.get_value(run, measure)) is not None:
-                    first_value = abs(run.get_curve(measure, comparison.config.x_axis)[1][0])
-                    scores.append(sign * value / (first_value if len(comparisons) > 1 else 1))
+                if (value := comparison.get_value(run, measure)) is None:
+                    continue
+                iterations, values = run.get_curve(measure, "iterations")
+                if len(comparisons) > 1 and iterations[0] > 0:
+                    problem = f"{run.folder} has no {measure} from before its training"
+                    raise ConfigError(f"profile: {problem}; compare runs of one game")
+                scores.append(sign * value / (abs(values[0]) if len(comparisons) > 1 else 1))
             if scores:
                 strata = strata_of_group.setdefault((group.label, group.color), [])
                 strata.append(np.array(scores))

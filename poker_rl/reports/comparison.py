@@ -6,13 +6,14 @@ import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 from matplotlib.colors import is_color_like
 
-from poker_rl.config.input_checks import ConfigError, NonNegativeFloat, PositiveFloat
+from poker_rl.config.input_checks import ConfigError, NonNegativeFloat, Range
 from poker_rl.evaluation.plots.plotting import CurveLine, format_short_number
 from poker_rl.evaluation.result import format_number
 from poker_rl.reports.run_data import (
@@ -32,6 +33,8 @@ from poker_rl.reports.table_formats import (
     format_markdown_table,
 )
 
+FigureSize = Annotated[float, Range(1, 100)]  # inches
+FontScale = Annotated[float, Range(0.1, 10)]
 TEXT_SUFFIXES, IMAGE_SUFFIXES = (".md", ".csv", ".json"), (".pdf", ".svg", ".png", ".pgf")
 
 
@@ -52,9 +55,9 @@ class CompareConfig:
     title: str | None = None
     labels: list[str] | None = None
     colors: list[str] | None = None
-    width: PositiveFloat | None = None
-    height: PositiveFloat | None = None
-    font_scale: PositiveFloat = 1.0
+    width: FigureSize | None = None
+    height: FigureSize | None = None
+    font_scale: FontScale = 1.0
     x_range: list[float] | None = None
     y_range: list[float] | None = None
     caption: str = "figure"
@@ -70,7 +73,7 @@ class CompareConfig:
         if self.out is not None and self.out.endswith(".pgf") and shutil.which("xelatex") is None:
             raise ConfigError("out: .pgf needs xelatex, which is not installed; .pdf does not")
         for key, limits in (("x_range", self.x_range), ("y_range", self.y_range)):
-            if limits is not None and (len(limits) != 2 or not limits[0] < limits[1]):
+            if limits is not None and (len(limits) != 2 or not -inf < limits[0] < limits[1] < inf):
                 raise ConfigError(f"{key}: {limits} is not [LOW,HIGH]")
         for color in self.colors or ():
             if not is_color_like(color):
@@ -96,6 +99,8 @@ class Comparison:
                 raise ConfigError(
                     f"{key}s: give {len(self.groups)}, one for each group of {self.game}: {names}"
                 )
+            if key == "label" and len(set(values)) < len(values):
+                raise ConfigError("labels: two groups have the same label")
             pairs: Any = zip(self.groups, values, strict=True)
             self.groups = [replace(group, **{key: value}) for group, value in pairs]
         if config.tags is None:

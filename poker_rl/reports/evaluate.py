@@ -198,7 +198,7 @@ def measure_and_report_players(evaluation: Evaluation, players: Mapping[str, Pla
             read_metrics_rows(metrics_path)  # report a damaged metrics.jsonl before the matches
     if config.exact:
         with error_prefix("exact"):
-            evaluator.check_exact_possible()
+            evaluator.check_exact_possible(players.values())
     evaluation.create_output_folder()
 
     agreement, hands_heading = measure_agreement_with_hands(evaluation, players)
@@ -252,5 +252,6 @@ def measure_agreement_with_hands(
             )
         ]
     left_out = sum(map(len, decisions.left_out.values()))
-    heading = f"{len(decisions.hands):,} recorded hands, {left_out:,} more left out; 95 % interval"
+    hand_count = len(np.unique(decisions.hand))
+    heading = f"{hand_count:,} recorded hands, {left_out:,} more left out; 95 % interval"
     return results, heading

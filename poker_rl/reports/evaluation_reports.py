@@ -201,6 +201,8 @@ def read_reports(folder: Path) -> Iterator[tuple[str, list[Result], str | None, 
                 if result.measure.startswith("exploitability")
                 or (result.half_width is not None and result.measure.startswith(LISTED_PREFIXES))
             ]
+            for result in results:
+                str(result)  # raises TypeError if a value is no number
             yield f"{number}: {heading}", results, report["headline"], decisions
         except (OSError, ValueError, LookupError, TypeError, AttributeError):
             raise ConfigError(f"{path} is no evaluation that can be read") from None

@@ -199,7 +199,7 @@ class Tournament:
         """Play all deals at a table, and save the winnings for `read_table_results`."""
         seat_order = self.seat_orders[table]
         players = [self.players[player] for player in seat_order]
-        blocks = play_deals(self.game, players, self.plan.deals, self.plan.seed)
+        blocks = play_deals(self.game, players, self.plan.deals, self.plan.seed, table=table)
         columns = [seat_order.index(player) for player in list_counted_players(seat_order)]
         with atomic_replacement(self.get_results_path(table)) as path, path.open("wb") as file:
             np.save(file, blocks[:, columns].T)

@@ -137,7 +137,7 @@ class RunRecorder:
         self.last_counters, self.results = counters, results
         self.sums, self.learning_s = {}, 0.0
         measurements = {result.tag: result for result in results}
-        self.manifest["measurements"] = {
+        self.manifest["measurements"] |= {
             f"eval/{tag}": {"unit": m.unit, "kind": m.kind} for tag, m in measurements.items()
         }
         row = Row(counters, values, measurements, select_headline_results(results))

@@ -110,6 +110,9 @@ def build_and_train(
     algorithm = build_algorithm(
         config, game, device, root.seed, training_opponents, worker.count, worker.rank
     )
+    if evaluator.exact_every is not None:
+        with error_prefix("evaluation.exact_every"):
+            evaluator.check_exact_possible(algorithm.players().values())
     # A warm start applies to new runs; a resumed run with a checkpoint loads its own weights later.
     if root.warm_start is not None and (resume is None or not (resume / STATE_FILE).exists()):
         with error_prefix("warm_start"):

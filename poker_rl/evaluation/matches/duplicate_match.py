@@ -44,6 +44,7 @@ def play_deals(
     deals: int,
     seed: int,
     observers: Sequence[HandObserver] = (),
+    table: int = 0,
 ) -> np.ndarray:
     """Play random deals, each in every rotation, and return each player's winnings.
 
@@ -53,11 +54,13 @@ def play_deals(
     Args:
         players: one for each seat.
         seed: fixes the cards and the players' random numbers.
+        table: tables with equal seeds have equal cards but independent random numbers of players.
 
     Returns:
         Means over the rotations in chips a hand, [deals, players] float64; each row sums to zero.
     """
-    deal_seed, *player_seeds = np.random.SeedSequence(seed).spawn(1 + game.seats)
+    (deal_seed,) = np.random.SeedSequence(seed).spawn(1)
+    _, *player_seeds = np.random.SeedSequence([seed, table]).spawn(1 + game.seats)
     generators = [np.random.Generator(np.random.PCG64(stream)) for stream in player_seeds]
     deals_per_batch = max(1, min(MAX_TABLES, MAX_PROBS // game.action_count) // game.seats)
     table_seed = int(deal_seed.generate_state(1, np.uint64)[0])

@@ -80,12 +80,17 @@ class CurveLine:
 
 @dataclass(frozen=True)
 class Panel:
-    """Curves in one panel of a figure; `log_scale` permits logarithmic axes, see `draw_panel`."""
+    """Curves in one panel of a figure; `log_scale` permits logarithmic axes, see `draw_panel`.
+
+    `x_range` and `y_range` are [low, high] of the axes; None: chosen by the curves.
+    """
 
     title: str
     lines: Sequence[CurveLine]
     y_label: str
     log_scale: bool = False
+    x_range: Sequence[float] | None = None
+    y_range: Sequence[float] | None = None
 
 
 @rc_context(STYLE)
@@ -150,6 +155,7 @@ def draw_panel(ax: Axes, panel: Panel, x_label: str) -> None:
         panel.log_scale and len(values) > 0 and values.max() >= MIN_LOG_RATIO * values.min()
         for values in (positive_x, positive_y)
     )
+    log_y = log_y and (panel.y_range is None or panel.y_range[0] > 0)
     for i, (line, (color, line_style)) in enumerate(
         zip(lines, assign_colors_and_line_styles(lines), strict=True)
     ):
@@ -171,13 +177,14 @@ def draw_panel(ax: Axes, panel: Panel, x_label: str) -> None:
     if log_x:
         first_tick, least = [0.0] if 0 in all_x else [], float(positive_x.min())
         ax.set_xscale("symlog", linthresh=least, linscale=0.3 if first_tick else 0.01)
+        ax.set_xlim(panel.x_range)
         set_log_ticks(ax.xaxis, 0.95 * least, first_tick)
     elif len(unique_x := np.unique(all_x)) == 1:
         ax.set_xticks(unique_x)
     else:
         ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
     if log_y:
-        ax.set_yscale("log")
+        ax.set(yscale="log", ylim=panel.y_range)
         set_log_ticks(ax.yaxis)
     handles, names = ax.get_legend_handles_labels()
     if len(names) > 1:
@@ -186,7 +193,7 @@ def draw_panel(ax: Axes, panel: Panel, x_label: str) -> None:
         ax.legend(handles, names, **placement)
     inches = ax.get_position().width * ax.get_figure().get_figwidth()  # type: ignore[union-attr]
     ax.set_title(wrap_text(panel.title, TITLE_CHARACTERS_PER_INCH * inches))
-    ax.set(xlabel=x_label, ylabel=panel.y_label)
+    ax.set(xlabel=x_label, ylabel=panel.y_label, xlim=panel.x_range, ylim=panel.y_range)
     if not log_x:
         ax.xaxis.set_major_formatter(lambda number, position: format_short_number(number))
 
@@ -194,12 +201,15 @@ def draw_panel(ax: Axes, panel: Panel, x_label: str) -> None:
 def set_log_ticks(axis: Axis, low: float = 0.0, more_ticks: Sequence[float] = ()) -> None:
     """Set the ticks of a logarithmic axis: powers of ten, with values between if they are few.
 
+    An axis whose ends differ by less than a factor of 2 gets equally spaced ticks.
     `low` replaces the lower end of the axis if that is not positive. `more_ticks` are added.
     """
     start, high = axis.get_view_interval()
     low = start if start > 0 else low
     multiples = (1, 2, 3, 5) if high < 10 * low else (1, 3) if high < 1000 * low else (1,)
     log_ticks = np.array(LogLocator(subs=multiples).tick_values(low, high))
+    if high < 2 * low:
+        log_ticks = np.array(MaxNLocator(5).tick_values(low, high))
     is_inside = (log_ticks >= low) & (log_ticks <= high)
     axis.set_major_locator(FixedLocator([*more_ticks, *log_ticks[is_inside].tolist()]))
     axis.set_minor_locator(NullLocator())

@@ -216,7 +216,11 @@ def draw_cross_table(results: TournamentResults) -> Figure:
         is_dark = abs(norm(result.value) - 0.5) > 0.3
         text = text.replace("-", "\N{MINUS SIGN}")
         _draw_cell_text(ax, column + 0.5, row + 0.5, text, is_dark)
-    wrapped_names = [wrap_text(strip_player_folders(name), NAME_LINE_LENGTH) for name in names]
+    short_names = [strip_player_folders(name) for name in names]
+    wrapped_names = [
+        wrap_text(short if short_names.count(short) == 1 else name, NAME_LINE_LENGTH)
+        for name, short in zip(names, short_names, strict=True)
+    ]
     rows = [f"{rank}. {name}" for rank, name in enumerate(wrapped_names, start=1)]
     _label_rows_and_columns(ax, rows, wrapped_names, rotation=30, ha="left", rotation_mode="anchor")
     ax.xaxis.tick_top()
