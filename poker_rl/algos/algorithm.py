@@ -178,9 +178,9 @@ class NetworkLearner(ABC):
 
         The critic of `player`, if any, is copied to critics with the same unit and kind of output.
         """
-        critic, players = player.critic, list(self.players().values())
+        critic = player.critic
+        players = [own for own in self.players().values() if isinstance(own, NetworkPlayer)]
         for own in players:  # critics first, as they may share layers with policies
-            assert isinstance(own, NetworkPlayer)
             own_module = None if own.critic is None else own.critic.module
             if critic is None or critic.module is None or own_module is None:
                 continue

@@ -5,6 +5,8 @@ copy of the snapshot or YAML file in its own folder, and its config names the co
 
     opponents/ppo_2026-11-21_04-45-20.510127@300000.pt:average
     opponents/mcts_1000.yaml
+
+What the setting `policy` of a search player names is not copied.
 """
 
 from __future__ import annotations

@@ -61,7 +61,8 @@ def load_player(
     """
     set_one_thread_by_default()
     if (bot_name := parse_bot_name(spec)) is not None:
-        return load_bot(spec, load_bot_config(bot_name, option_folders), game, device)
+        config = load_bot_config(bot_name, option_folders)
+        return load_bot(spec, config, game, device, option_folders)
     path, name, instance, is_greedy = parse_spec(spec)
     name, player = next(iter(load_snapshot_players(path, game, device, name).items()))
     if player.instance_count > 1 or instance is not None:
@@ -73,22 +74,32 @@ def load_player(
     return GreedyWrapper(game, player) if is_greedy else player
 
 
-def load_base_player(spec: str, game: Game, bot: Player) -> Player:
+def load_base_player(
+    spec: str, game: Game, bot: Player, option_folders: Sequence[Path] | None
+) -> Player:
     """Load the player whose policy is the base of a search by `bot`.
 
     Raise ConfigError if that player is a bot of the same class, which would search recursively.
     """
     with error_prefix("policy"):
         bot_name = parse_bot_name(spec)
-        if bot_name and load_bot_config(bot_name).get("_target_") == get_class_path(bot):
+        config = load_bot_config(bot_name, option_folders) if bot_name else {}
+        if config.get("_target_") == get_class_path(bot):
             raise ConfigError(f"{spec} searches itself")
-        return load_player(spec, game)
+        return load_player(spec, game, option_folders=option_folders)
 
 
-def load_bot(spec: str, config: Mapping[str, Any], game: Game, device: torch.device) -> Player:
+def load_bot(
+    spec: str,
+    config: Mapping[str, Any],
+    game: Game,
+    device: torch.device,
+    option_folders: Sequence[Path] | None = None,
+) -> Player:
     """Build a bot from its settings; return its greedy version if the spec ends in `:greedy`."""
     name = spec.removesuffix(GREEDY_SUFFIX)
-    player: Player = build(config, name, Player, game=game, device=device)
+    runtime = {"game": game, "device": device, "option_folders": option_folders}
+    player: Player = build(config, name, Player, **runtime)
     return player if name == spec else GreedyWrapper(game, player)
 
 

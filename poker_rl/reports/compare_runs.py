@@ -45,11 +45,13 @@ def compare_runs(run_specs: Sequence[str], config: CompareConfig) -> None:
         raise ConfigError("out, curves, caption: give each a file of its own")
     for key, path in output_paths.items():
         prepare_output_file(key, path, config.overwrite)
+    has_figure = "out" in output_paths and output_paths["out"].suffix in IMAGE_SUFFIXES
+    figure = draw_comparison(comparisons) if has_figure else None
     text = "\n\n\n".join(comparison.format_for_terminal() for comparison in comparisons)
     print_line(f"{text}\n" if output_paths else text)
     for key, path in output_paths.items():
-        if path.suffix in IMAGE_SUFFIXES:
-            save_figure(draw_comparison(comparisons), path)
+        if key == "out" and figure is not None:
+            save_figure(figure, path)
         else:
             write_text_atomically(path, format_output_file(comparisons, key, path.suffix))
         print_line(f"written: {path}")
@@ -101,8 +103,8 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
     title = "" if config.title == "none" else config.title
     if title is not None and len(panels) == 1:
         panels = [replace(panels[0], title=title)]
-    ranges = {"x_range": config.x_range, "y_range": config.y_range}
-    panels = [replace(panel, **ranges) for panel in panels]
+    x_range, y_range = config.x_range, config.y_range
+    panels = [replace(panel, x_range=x_range, y_range=y_range) for panel in panels]
     figure = draw_panels(panels, "threshold" if config.profile else config.x_axis)
     if title and len(panels) > 1:
         set_figure_title(figure, title)

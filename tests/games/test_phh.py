@@ -144,6 +144,8 @@ def test_decisions_of_a_player_by_name_or_number(name):
         ("p4 cbr 250", "p4 cbr 1e999999999"),
         ("actions = [", 'actions = ["d dh p1 ????"]\n_rest = ['),
         ("antes = [0,", "antes = [10,"),
+        ("starting_stacks = [10000,", "starting_stacks = [inf,"),
+        ("d db 2c7dJh", "d db ??????"),  # a decision on the flop would be on invented cards
     ],
 )
 def test_hands_against_the_rules_are_left_out(change, tmp_path):

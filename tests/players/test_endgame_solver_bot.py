@@ -4,11 +4,13 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from commands import run_command
 from random_games import deal_tables, game
 from toy_games import kuhn, leduc
 
 from poker_rl.algos.tabular.public_cfr import PublicCFR
 from poker_rl.config import ConfigError
+from poker_rl.config.option_files import SHIPPED_OPTION_DIR
 from poker_rl.evaluation.exact.public_tree_evaluator import evaluate_on_public_tree
 from poker_rl.games.poker.table_dtypes import CALL, FOLD
 from poker_rl.players import load_player, sample_from_probs
@@ -131,6 +133,25 @@ def test_a_batch_gets_the_same_as_each_table_alone(name):
         assert (probs[before] == policy.action_probs(records[before])).all()
         earlier += before.sum()
     assert earlier
+
+
+def test_a_blind_that_is_all_in_leaves_the_first_decision_to_the_policy():
+    definition = replace(game("limit_holdem"), stacks=2)
+    tables, player = deal_tables(definition, 5), solver(definition, "call")
+    assert (player.action_probs(tables.records)[:, CALL] == 1).all()
+
+
+def test_the_policy_is_looked_up_in_the_folders_of_the_user(tmp_path, get_refusal):
+    (tmp_path / "player").mkdir()
+    bot = f"# A search\n_target_: {EndgameSolverBot.__module__}.EndgameSolverBot\npolicy: mine\n"
+    settings = "iterations: 1\nrange_share: 0.2\nbet_sizes: null\n"
+    (tmp_path / "player" / "search.yaml").write_text(bot + settings)
+    command = ["advise", f"--config-dir={tmp_path}", "game=kuhn", "player=search", "hand=K"]
+    assert "policy: no player is called mine" in get_refusal(*command)
+    (tmp_path / "player" / "mine.yaml").write_text(
+        (SHIPPED_OPTION_DIR / "player/call.yaml").read_text()
+    )
+    assert run_command(*command) == 0
 
 
 @pytest.mark.parametrize(

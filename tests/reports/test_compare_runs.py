@@ -213,6 +213,15 @@ def test_a_figure_for_a_paper(capsys):
     assert "share of runs below the threshold" in Path("p.svg").read_text()
 
 
+@pytest.mark.parametrize(("y_range", "ticks"), [([0.0, 2.0], [0, 2]), ([0.2, 0.28], [0.2, 0.28])])
+def test_a_range_of_an_axis_that_is_otherwise_logarithmic(y_range, ticks):
+    write_run_folder("r/a", [make_row(0, 1), make_row(100, 0.1)])
+    comparison = Comparison([read_run(Path("r/a"))], CompareConfig(y_range=y_range))
+    (ax,) = draw_comparison([comparison]).axes
+    assert list(ax.get_ylim()) == y_range
+    assert {*ticks} < {round(tick, 9) for tick in ax.get_yticks()}
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [
@@ -223,6 +232,10 @@ def test_a_figure_for_a_paper(capsys):
         (["r", "x_axis=iterations"], "x_axis: r/a counts no iterations; it counts hands, dec"),
         (["r", "out=a.txt"], "out: a.txt ends in none of .md, .csv, .json, .pdf, .svg, .png, .pgf"),
         (["r", "labels=[a,b]"], "labels: give 1, one for each group of kuhn: ppo"),
+        (["r", "s", "labels=[a,a]"], "labels: two groups have the same label"),
+        (["r", "s", "t", "profile=true", "out=a.svg"], "has no exploitability from before its tr"),
+        (["r", "out=a.csv", "curves=a.csv"], "out, curves, caption: give each a file of its own"),
+        (["r", "out=a.png", "width=800"], "width: 800.0 is not in [1, 100]"),
         (["r", "out=a.png", "colors=[bleu]"], "colors: bleu is no color"),
         (["r", "out=a.png", "x_range=[2,1]"], "x_range: [2.0, 1.0] is not [LOW,HIGH]"),
         (["r", "caption=a.pdf"], "caption: a.pdf ends in none of figure, none, .txt, .md, .tex"),
@@ -230,6 +243,8 @@ def test_a_figure_for_a_paper(capsys):
 )
 def test_bad_input_is_a_line(words, told, get_refusal):
     write_run_folder("r/a", [make_row(0, 1), make_row(100, 1)])
+    write_run_folder("s/a", [make_row(0, 1)], warm_start="r/a@100")
+    write_run_folder("t/a", [make_row(100, 1, iterations=1)], names={"game": "leduc"})
     (write_run_folder("damaged/a", []) / "metrics.jsonl").write_text("{]\n")
     (write_run_folder("halved", []) / "config.yaml").unlink()
     Path("empty").mkdir()

@@ -177,7 +177,7 @@ def draw_panel(ax: Axes, panel: Panel, x_label: str) -> None:
     if log_x:
         first_tick, least = [0.0] if 0 in all_x else [], float(positive_x.min())
         ax.set_xscale("symlog", linthresh=least, linscale=0.3 if first_tick else 0.01)
-        ax.set_xlim(panel.x_range)
+        ax.set(xlim=panel.x_range)
         set_log_ticks(ax.xaxis, 0.95 * least, first_tick)
     elif len(unique_x := np.unique(all_x)) == 1:
         ax.set_xticks(unique_x)

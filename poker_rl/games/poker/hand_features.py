@@ -14,6 +14,7 @@ from poker_rl.games.hand_evaluator import (
     CATEGORY_SHIFT,
     MAX_HAND_CARDS,
     STRAIGHT_FLUSH,
+    THREE_CARD_HAND,
     evaluate_hand,
 )
 
@@ -119,7 +120,8 @@ def compute_share_beaten(cards, board_count, known, strength):
     for i in range(board_count):
         suit_counts[cards[i] % MAX_SUITS] += 1
     doubled_wins = hand_count = 0
-    if suit_counts.max() >= MIN_FLUSH_BOARD_CARDS:
+    # Three-card hands of one board card have flushes, too.
+    if suit_counts.max() >= MIN_FLUSH_BOARD_CARDS or board_count + 2 == THREE_CARD_HAND:
         for first in range(MAX_RANKS * MAX_SUITS):
             if not known >> first & 1:
                 cards[board_count] = first

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -155,7 +156,8 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
         variant_game, tables = games_by_seat_count[variant], Tables(game, 1, 0)
         unit = _find_amount_per_chip(variant_game, history)
         steps = [str(step).partition("#")[0].split() for step in history.actions]
-        deck, has_cards = _read_deck(variant_game, steps)
+        deck, has_cards, known_board_count = _read_deck(variant_game, steps)
+        shown_counts = np.cumsum(variant_game.board_cards)
         players = [str(player) for player in history.players or ()][:seats]
         players += [f"p{seat + 1}" for seat in range(len(players), seats)]
         tables.deal(decks=deck[None], variants=variant)
@@ -166,10 +168,12 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
             seat, action = int(record["to_act"]), {"f": FOLD, "cc": CALL}.get(words[1], RAISE)
             if record["over"] or _parse_seat(words[0], seats) != seat:
                 raise UnsupportedHandError(ILLEGAL_ACTION)
+            if shown_counts[record["street"]] > known_board_count:
+                raise UnsupportedHandError("board cards that the file does not show")
             target = None
             if action == RAISE:
                 matched_earlier = phh_game.compute_bet_before_street(record)
-                target = _parse_amount(words[2]) / unit + matched_earlier
+                target = Fraction(_parse_amount(words[2])) / unit + matched_earlier
                 if isinstance(variant_game, NoLimitPoker):  # the action is a chip count
                     action = _choose_raise(legal_mask, target, round_amounts)
                     rounded, target = rounded + (action != target), Fraction(action)
@@ -188,20 +192,20 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
     return RecordedHand(name, tuple(players), table_records, np.array(actions), rounded, has_cards)
 
 
-def _parse_amount(value: Any) -> Fraction:
-    """Return a value as a fraction.
+def _parse_amount(value: Any) -> Any:
+    """Return a value as a fraction; infinity, as a stack of unknown size, remains a float.
 
     Raise ValueError if its text is long or has an exponent: such a number could fill the memory.
     """
     text = str(value)
     if len(text) > MAX_AMOUNT_LENGTH or "e" in text.lower():
         raise ValueError(f"no amount: {text[:MAX_AMOUNT_LENGTH]}")
-    return Fraction(text)
+    return inf if text == "inf" else Fraction(text)
 
 
 def _find_amount_per_chip(game: PokerGame, history: Any) -> Fraction:
     """Return the file's amount for one chip; raise UnsupportedHandError if the stakes differ."""
-    unit = _parse_amount(max(history.blinds_or_straddles)) / max(game.blinds)
+    unit: Fraction = _parse_amount(max(history.blinds_or_straddles)) / max(game.blinds)
     stakes = build_phh_stakes(game)
     del stakes["variant"]
     if game.starting_stacks is not None:
@@ -215,8 +219,12 @@ def _find_amount_per_chip(game: PokerGame, history: Any) -> Fraction:
     return unit
 
 
-def _read_deck(game: PokerGame, steps: list[list[str]]) -> tuple[np.ndarray, tuple[bool, ...]]:
-    """Return the cards in the order dealt, and for each seat whether its hole cards are known."""
+def _read_deck(game: PokerGame, steps: list[list[str]]) -> tuple[np.ndarray, tuple[bool, ...], int]:
+    """Return the cards in the order dealt, and which of them the file shows.
+
+    The second value has a flag for each seat whose hole cards are shown; the third is the number of
+    board cards before the first that is not shown.
+    """
     deck, board_start = np.full(game.cards_dealt, -1), game.seats * game.hole_cards
     for words in steps:
         match words:
@@ -232,9 +240,11 @@ def _read_deck(game: PokerGame, steps: list[list[str]]) -> tuple[np.ndarray, tup
     known_cards = deck[deck >= 0]
     if len(set(known_cards.tolist())) != len(known_cards):
         raise UnsupportedHandError("a card that is dealt twice")
-    is_known = deck[: game.seats * game.hole_cards].reshape(game.seats, -1) >= 0
+    shown_hole_cards, shown_board_cards = np.split(deck >= 0, [game.seats * game.hole_cards])
+    known_board_count = int(np.cumprod(shown_board_cards).sum())
     deck[deck < 0] = np.setdiff1d(np.arange(game.deck_size), known_cards)[: (deck < 0).sum()]
-    return deck, tuple(bool(seat.all()) for seat in is_known)
+    has_cards = tuple(bool(seat.all()) for seat in shown_hole_cards.reshape(game.seats, -1))
+    return deck, has_cards, known_board_count
 
 
 def _parse_seat(word: str, seats: int) -> int:

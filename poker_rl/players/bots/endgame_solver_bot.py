@@ -27,7 +27,9 @@ otherwise a random hand. The module `all_in_call_solver` explains the solved gam
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -78,8 +80,9 @@ class EndgameSolverBot(Bot):
     range_share: Probability  # probability that the other seat gets a hand of its range, else any
     # Sizes of raises, as in `NoLimitPoker`, if the game allows any amount; else null.
     bet_sizes: list[PositiveFloat | Literal["all_in"]] | None
+    option_folders: InitVar[Sequence[Path] | None] = None  # where `policy` is looked up by name
 
-    def __post_init__(self, game: Game) -> None:
+    def __post_init__(self, game: Game, option_folders: Sequence[Path] | None) -> None:
         super().__post_init__(game)
         poker_game = check_heads_up(game)
         self._sized_game: Game | None = None
@@ -91,7 +94,7 @@ class EndgameSolverBot(Bot):
             raise ConfigError(
                 f"bet_sizes: has to be null, since {game.name} does not allow raises of any amount"
             )
-        self._player = load_base_player(self.policy, game, self)
+        self._player = load_base_player(self.policy, game, self, option_folders)
         self._poker_game, self._ranges = poker_game, Ranges(poker_game)
         self._boards = Boards(poker_game, self._ranges, self._player.is_suit_invariant)
         self._range_query = RangePolicyQuery(game, self._ranges, self._boards)
@@ -122,7 +125,9 @@ class EndgameSolverBot(Bot):
         may_not_raise = legal_mask[:, FOLD] & ~legal_mask[:, RAISE:].any(1)
         rows = np.flatnonzero(may_not_raise)
         tables.step(np.full(len(rows), CALL), rows)
-        return np.asarray(may_not_raise & (tables.records["over"] == 1))
+        # A blind may be all-in before the first action; `policy` decides then.
+        is_after_action = records["moves"] > 0
+        return np.asarray(may_not_raise & is_after_action & (tables.records["over"] == 1))
 
     def _compute_solved_probs(self, records: np.ndarray) -> np.ndarray:
         """Return the solutions' action probabilities at B tables, [B, A]."""

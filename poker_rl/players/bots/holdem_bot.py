@@ -35,7 +35,9 @@ STRONG_HAND_MIN_BET_PROB = 0.5  # `reference_bot` bets a strong hand with at lea
 class FoldCallBetBot(Bot):
     """Bot for games with two hole cards; a subclass adds `compute_choice_probs`."""
 
-    is_suit_invariant = True
+    @property
+    def is_suit_invariant(self) -> bool:
+        return True
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
@@ -91,6 +93,10 @@ class StrongWeakBot(FoldCallBetBot):
         strong_plan = [0.0, 1 - self.strong_bet_prob, self.strong_bet_prob]
         weak_plan = [1 - self.weak_call_prob, self.weak_call_prob, 0.0]
         self._choice_probs = np.array([weak_plan, strong_plan])
+
+    @property
+    def is_suit_invariant(self) -> bool:
+        return self.reference_bot.is_suit_invariant
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         bet_prob = self.reference_bot.compute_choice_probs(records, legal_mask)[:, BET]

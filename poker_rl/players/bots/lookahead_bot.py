@@ -19,7 +19,9 @@ the bot is a fixed policy, up to rounding.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import InitVar, dataclass
+from pathlib import Path
 from typing import Annotated
 
 import numpy as np
@@ -45,10 +47,11 @@ class LookaheadBot(Bot):
     temperature: Annotated[float, Range(0, 1e9, exclude_low=True)]
     min_action_prob: Probability  # less probable actions are not tried, except the likeliest one
     seed: Seed
+    option_folders: InitVar[Sequence[Path] | None] = None  # where `policy` is looked up by name
 
-    def __post_init__(self, game: Game) -> None:
+    def __post_init__(self, game: Game, option_folders: Sequence[Path] | None) -> None:
         super().__post_init__(game)
-        self._player = load_base_player(self.policy, game, self)
+        self._player = load_base_player(self.policy, game, self, option_folders)
         tables = Tables(game, 1, seed=0)
         tables.deal()
         if self._player.state_values(tables.records) is None:
