@@ -37,6 +37,7 @@ RUNS = (
     "game=leduc algo=mmd budget=60000",
     "game=leduc algo=actor_critic budget=40000",
     "game=leduc algo=vine budget=40000",
+    "game=leduc algo=public_policy_gradient budget=40000",
     "game=leduc algo=deep_cfr algo.traversals=100 budget=20000",
     "game=leduc algo=dqn budget=20000",
     "game=leduc algo=nfsp budget=20000",

@@ -147,8 +147,8 @@ These learners were tuned on the game itself:
 | Leduc | `ppo`, `actor_critic`, `nfsp`, `deep_cfr` | `vpg`, `mmd`, `vine` |
 | no-limit Leduc | `nfsp_ppo` (the same settings are used on Leduc) | `ppo` |
 
-All other learners have settings that were tuned on another of these games, or the defaults, which
-were chosen on Kuhn.
+All other learners have settings that were tuned on another of these games, or the defaults. The
+defaults of `deep_cfr` were chosen on variants of Leduc hold'em, all others on Kuhn.
 """
 
 
@@ -387,8 +387,8 @@ def format_published_section() -> Iterator[str]:
         " the games,\nin antes a hand. The results of poker-rl above cannot be compared directly:"
         " `ac_leduc` [uses a model\nof the game](results/small_games.md#learners-with-networks),"
         " which NashPG and ARMAC do not, and\n`deep_cfr_leduc` treats hands that differ only in"
-        " suits as equal and stores, for each\nobservation, the mean of all its regret samples,"
-        " almost as a table would."
+        " the names of suits as equal and stores, for each\nobservation, the mean of all its"
+        " regret samples, almost as a table would."
     )
     heads = ["game", "method", "runs", "published", "source"]
     yield format_table([heads, *([*line, SOURCES[line[1]]] for line in PUBLISHED)])
