@@ -17,9 +17,9 @@ from __future__ import annotations
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from fractions import Fraction
 from pathlib import Path
-
-import numpy as np
+from typing import Any
 
 from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
@@ -32,6 +32,7 @@ from poker_rl.games.poker.phh_reader import (
     iterate_histories,
     replay_history,
 )
+from poker_rl.games.poker.phh_writer import check_phh_support
 from poker_rl.games.tables import tables_from_records
 
 
@@ -40,6 +41,14 @@ def compute_final_payoffs(game: Game, hand: RecordedHand) -> list[int]:
     tables = tables_from_records(game, hand.records[-1:].copy())
     tables.step(hand.actions[-1:])
     return [int(chips) for chips in tables.payoffs()[0, : len(hand.players)]]
+
+
+def compute_recorded_payoffs(game: Game, hand: RecordedHand, history: Any) -> list[Fraction]:
+    """Return the chips of the game that each seat has won according to PokerKit's history."""
+    variant_game = check_phh_support(game).get_game_at_table(hand.records[0])
+    amount_per_chip = Fraction(max(history.blinds_or_straddles)) / max(variant_game.blinds)
+    stacks = zip(history.finishing_stacks, history.starting_stacks, strict=True)
+    return [(finishing - starting) / amount_per_chip for finishing, starting in stacks]
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -58,10 +67,11 @@ def main(arguments: Sequence[str]) -> int:
         if history.finishing_stacks is None:
             counts["replayed, but the file has no chips to compare with"] += 1
             continue
-        won = np.subtract(history.finishing_stacks, history.starting_stacks).tolist()
+        won = compute_recorded_payoffs(game, hand, history)
         if compute_final_payoffs(game, hand) != won:
             counts["different chips"] += 1
-            print(f"{name}: {compute_final_payoffs(game, hand)} here, {won} there")
+            won_there = ", ".join(map(str, won))
+            print(f"{name}: {compute_final_payoffs(game, hand)} here, [{won_there}] there")
         else:
             counts["equal to the chip"] += 1
     for outcome, count in counts.most_common():

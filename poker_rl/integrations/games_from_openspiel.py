@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from poker_rl.config.input_checks import ConfigError, PositiveInt, suggest_allowed
+from poker_rl.config.input_checks import ConfigError, PositiveInt, format_value, suggest_allowed
 from poker_rl.games import tree_array_rules
 from poker_rl.games.game import Game
 
@@ -55,7 +55,12 @@ class GameFromOpenSpiel(Game):
 
     @cached_property
     def _tree(self) -> TabulatedTree:
-        return tabulate_tree(self.name, tuple(self.params.items()), self.unit_chips, self.max_nodes)
+        params = tuple(self.params.items())
+        try:
+            return tabulate_tree(self.name, params, self.unit_chips, self.max_nodes)
+        except (LookupError, RuntimeError, TypeError, ValueError) as error:
+            problem = f"OpenSpiel can't play {self.name} with {format_value(self.params)}"
+            raise ConfigError(f"params: {problem}: {' '.join(str(error).split())}") from error
 
     @property
     def definitions(self) -> np.ndarray:
@@ -104,16 +109,14 @@ def load_turn_based_game(game_name: str, params: dict[str, Parameter]) -> Any:
     if game_name not in names:
         advice = suggest_allowed(game_name, names)
         raise ConfigError(f"name: OpenSpiel has no game {game_name!r}; {advice}")
-    try:
-        game = pyspiel.load_game(game_name, params)
-    except pyspiel.SpielError as error:
-        raise ConfigError(f"params: {' '.join(str(error).split())}") from None
+    game = pyspiel.load_game(game_name, params)
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         game = pyspiel.convert_to_turn_based(game)
     kind = game.get_type()
     has_tensor = kind.provides_information_state_tensor or kind.provides_observation_tensor
     samples_chance = kind.chance_mode == pyspiel.GameType.ChanceMode.SAMPLED_STOCHASTIC
     problems = {
+        "has fewer than two players": game.num_players() < 2,
         "has no turns": kind.dynamics != pyspiel.GameType.Dynamics.SEQUENTIAL,
         "does not list its chance outcomes": samples_chance,
         "has no information states": not kind.provides_information_state_string,

@@ -7,6 +7,7 @@ import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -51,7 +52,8 @@ class LinearLayersPlayer(Bot):
         """
         game = self._game
         self._activate = torch.tanh if activation == "tanh" else torch.relu
-        names = [name.rpartition(".")[0] for name in weights if name.endswith("weight")]
+        # Keys in a forged file may be of any type.
+        names = [name.rpartition(".")[0] for name in map(str, weights) if name.endswith("weight")]
         expected = {f"{name}.{part}" for name in names for part in ("weight", "bias")}
         with error_prefix(f"file: {self.file}"):
             is_tensor = [isinstance(w, torch.Tensor) and w.ndim in (1, 2) for w in weights.values()]
@@ -59,8 +61,9 @@ class LinearLayersPlayer(Bot):
                 raise ConfigError("holds other weights than those of linear layers with a bias")
             self._layers = [(weights[f"{name}.weight"], weights[f"{name}.bias"]) for name in names]
             sizes = [game.observation_size, *(len(bias) for _, bias in self._layers)]
-            shapes = list(zip(sizes[1:], sizes[:-1], strict=True))
-            if sizes[-1] != game.action_count or shapes != [w.shape for w, _ in self._layers]:
+            shapes = [((n, m), (n,)) for m, n in pairwise(sizes)]
+            layer_shapes = [(weight.shape, bias.shape) for weight, bias in self._layers]
+            if sizes[-1] != game.action_count or shapes != layer_shapes:
                 raise ConfigError(
                     f"is not a network from the {game.observation_size} features of an observation"
                     f" of {game.name} to its {game.action_count} actions"
@@ -110,7 +113,7 @@ class MaskablePPOPlayer(LinearLayersPlayer):
         if policy_class.get("__module__") != POLICY_MODULE or not names:
             problem = "is not of an MlpPolicy of MaskablePPO with tanh or ReLU"
             raise ConfigError(f"file: {self.file} {problem}")
-        actor = {k: v for k, v in weights.items() if not k.startswith(CRITIC_PREFIXES)}
+        actor = {k: v for k, v in weights.items() if not str(k).startswith(CRITIC_PREFIXES)}
         self.set_layers(actor, names[0])
 
 

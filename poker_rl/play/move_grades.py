@@ -58,7 +58,7 @@ def grade_move(
 
     In a game small enough to be solved, the grade comes from an equilibrium, unless the opponents'
     equilibrium policies practically never lead to this table. Otherwise it comes from the adviser,
-    and is None without an adviser. If any amount may be bet, a bet's `prob` sums over all amounts.
+    and is None without an adviser. The `prob` of a bet or raise sums over all of its sizes.
     """
     solution, chips_lost = solve_small_game(game), np.nan
     if solution is not None:
@@ -73,10 +73,7 @@ def grade_move(
     if adviser is None:
         return None
     probs = compute_probs(game, adviser.player, record)
-    is_same_move = np.arange(len(probs)) == action
-    if game.get_bet_range(record[0]) is not None:
-        is_same_move = game.action_types == game.action_types[action]
-    prob = float(probs[is_same_move].sum())
+    prob = float(probs[game.action_types == game.action_types[action]].sum())
     cost = None if np.isnan(chips_lost) else max(0.0, float(chips_lost) / game.unit_chips)
     return MoveGrade(choose_grade_word(prob, cost), prob, cost, adviser.name)
 

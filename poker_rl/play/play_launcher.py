@@ -76,9 +76,10 @@ def start_play(
     if config.run is not None and group_config is not None:
         raise ConfigError("game: is that of the run; give run=FOLDER or game=NAME, not both")
     has_choice = bool(group_config is not None or config.run or config.against)
-    if config.session is not None and (has_choice or config.adviser is not None):
+    if config.session is not None and (has_choice or config.adviser or config.seed is not None):
         raise ConfigError(
-            "session: has its own game and players; leave out game, run, against and adviser"
+            "session: has its own game, players and seed; leave out game, run, against, adviser"
+            " and seed"
         )
     prepare_process("cpu", 1, config.seed or 0)  # single decisions are fastest on the CPU
     setup = None
@@ -100,7 +101,8 @@ def start_play(
             config.default_advisers,
         )
     if setup is not None:
-        check_folder_path(Path(config.outputs) / setup.game.name)
+        with error_prefix("outputs"):
+            check_folder_path(Path(config.outputs) / setup.game.name)
     if setup is not None and config.ui == "terminal":
         play_in_terminal(config, setup, option_dirs)
     else:
@@ -111,6 +113,8 @@ def play_in_terminal(config: PlayConfig, setup: TableSetup, option_dirs: Sequenc
     """Create or resume a session, and play it in the terminal until the person quits."""
     folder = Path(config.outputs) / setup.game.name
     if config.session is None:
+        with error_prefix("outputs"):
+            create_writable_folder(folder)
         session = Session.create(setup, folder, config.seed)
     else:
         session = Session.resume(Path(config.session), setup)

@@ -22,7 +22,6 @@ from poker_rl.games.cards import card_name, parse_cards
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.tables import Tables
 from poker_rl.play.live_hand import LiveHand, MoveNotAllowedError
-from poker_rl.players.bots.mcts_bot import MCTSBot
 from poker_rl.players.player import Player
 
 EXAMPLE_BOARD = "Kd7s2c9h4s"  # its cards are added to a board with too few cards
@@ -56,10 +55,7 @@ def explore_ranges(
         board = "".join(game.build_view(hand.record[0], hand.person_seat).board)
     seated = [one for one in (*setup.opponents, setup.adviser) if one]
     players = {setup.short_names[one.name]: one.player for one in seated}
-    for name, player in other_players.items():
-        # Bots with a tree search are left out, since searches for 1,326 hands take minutes.
-        if name not in players and not isinstance(player, MCTSBot):
-            players[name] = player
+    players |= {name: player for name, player in other_players.items() if name not in players}
     player_names = player_names or list(players)[:1]
     if len(player_names) > MAX_PLAYERS or not set(player_names) <= set(players):
         raise MoveNotAllowedError("There is no such player of this game.")

@@ -115,8 +115,8 @@ def grade_decisions(
         prob = float(action_probs[game.action_types[action]])
         known_cost = None if np.isnan(cost) else max(0.0, float(cost))
         best_type = int(action_probs.argmax())
-        is_facing_bet = game.list_moves(record)[0].action_type == "fold"
-        names = ("fold", "call", "raise") if is_facing_bet else ("fold", "check", "bet")
+        moves = game.list_moves(record)
+        name_of_type = {game.action_types[one.action]: one.action_type for one in moves}
         rows.append(
             {
                 "hand": hand.name,
@@ -126,7 +126,7 @@ def grade_decisions(
                 "board": "".join(view.board),
                 "action": move.label,
                 "probability": round(prob, 4),
-                "likeliest": names[best_type],
+                "likeliest": name_of_type[best_type],
                 "its_probability": round(float(action_probs[best_type]), 4),
                 "cost": None if known_cost is None else round(known_cost, 4),
                 "grade": choose_grade_word(prob, known_cost),

@@ -31,6 +31,7 @@ from poker_rl.games.poker.phh_writer import check_phh_support, format_phh
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.play.bet_size_groups import group_moves
 from poker_rl.play.live_hand import (
+    PERSON_INDEX,
     LiveHand,
     MoveNotAllowedError,
     build_hand_view,
@@ -130,6 +131,9 @@ class Session:
             actions = np.array([saved_hand["actions"]], np.int64)
             tables.replay(actions, np.array([actions.size]))
             seats = tuple(saved_hand["player_of_seat"])
+            seat_count, players = int(tables.count_seats()[0]), {*seats} & {*range(game.seats)}
+            if not (PERSON_INDEX in players and len(players) == len(seats) == seat_count):
+                raise ValueError
             hand = LiveHand(self.setup, self._seed, saved_hand["hand"], seats, tables.records)
             if not hand.is_over or hand.compute_payoffs() != saved_hand["won"]:
                 raise ValueError

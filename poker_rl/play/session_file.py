@@ -20,13 +20,14 @@ import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from poker_rl.config.compose import FILE_NAME_PATTERN
-from poker_rl.config.input_checks import MIB, ConfigError, open_regular_file
+from poker_rl.config.input_checks import MAX_INTEGER, MIB, ConfigError, open_regular_file
 from poker_rl.play.live_hand import PERSON_INDEX
 from poker_rl.storage.disk import fsync_path, name_path_in_errors
 
@@ -57,17 +58,24 @@ def read_session(path: Path) -> SavedSession:
         complete_lines = data[: data.rfind(b"\n") + 1].splitlines()
         first_line, *lines = map(json.loads, complete_lines)
         session_id, seed, table = first_line["session"], first_line["seed"], first_line["table"]
-        game = table["game"]
-        texts = [session_id, game["name"], game["unit"], *table["against"], table["adviser"] or ""]
+        game, adviser = table["game"], table["adviser"]
+        texts = [game["unit"], *table["against"], *([] if adviser is None else [adviser])]
         hands = [line for line in lines if "hand" in line]
         dealt = [0, *(line["dealt"] for line in lines if "dealt" in line)]
+        integers = [seed, game["unit_chips"], *dealt]
         payoffs = [hand["won"][PERSON_INDEX] for hand in hands]
-        payoffs += [hand["ev_adjusted"] or 0.0 for hand in hands]
+        for hand in hands:
+            integers += [hand["hand"], hand["variant"]]
+            integers += chain(*(hand[k] for k in ("deck", "player_of_seat", "actions", "won")))
+            payoffs.append(0.0 if hand["ev_adjusted"] is None else hand["ev_adjusted"])
         if not (
-            isinstance(seed, int)
-            and all(isinstance(text, str) for text in texts)
-            and FILE_NAME_PATTERN.fullmatch(game["name"])
-            and np.isfinite([*dealt, *payoffs, game["unit_chips"]]).all()
+            all(isinstance(text, str) for text in texts)
+            and all(type(integer) is int for integer in integers)
+            and all(map(FILE_NAME_PATTERN.fullmatch, (session_id, game["name"])))
+            and seed >= 0
+            and game["unit_chips"] > 0
+            # This is also false if one of the numbers is NaN.
+            and np.abs([*dealt, *payoffs, game["unit_chips"]]).max() <= MAX_INTEGER
         ):
             raise ValueError
     except (OSError, ArithmeticError, LookupError, TypeError, ValueError, RecursionError):

@@ -6,6 +6,7 @@ interval (None below `MIN_DEALS` hands).
 
 from __future__ import annotations
 
+import json
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -52,18 +53,20 @@ def summarize_session(game: Game, hands: Hands, style_counts: np.ndarray | None)
 def summarize_sessions_by_table(folder: Path) -> list[dict[str, Any]]:
     """Return the results of all sessions, one row for each combination of game and opponents.
 
-    The sessions are the files in `folder/<game>`; damaged files are left out. The unit is big
-    blinds per 100 hands if the game's unit is a big blind, else the game's unit per hand.
+    The sessions are the files in `folder/<game>`; damaged files are left out. Games of one name
+    with different rules have a row each. The unit is big blinds per 100 hands if the game's unit is
+    a big blind, else the game's unit per hand.
     """
     sessions_by_table: dict[tuple[str, ...], list[SavedSession]] = {}
     for path in sorted(folder.glob("*/*.jsonl")):
         with suppress(ConfigError):
             session = read_session(path)
-            key = session.table["game"]["name"], *session.table["against"]
+            game = session.table["game"]
+            key = game["name"], json.dumps(game, sort_keys=True), *session.table["against"]
             if session.hands:
                 sessions_by_table.setdefault(key, []).append(session)
     rows = []
-    for (game_name, *against), sessions in sorted(sessions_by_table.items()):
+    for (game_name, _, *against), sessions in sorted(sessions_by_table.items()):
         game, short_names = sessions[0].table["game"], shorten_names(against)
         hands = [hand for session in sessions for hand in session.hands]
         scale = (100 if game["unit"] == "big blind" else 1) / game["unit_chips"]

@@ -151,7 +151,8 @@ def format_hint(hint: View, view: View) -> str:
     lines = [f"{view['session']['adviser']} would", *_format_move_groups(hint["probs"])]
     if hint["value"] is not None:
         noun, unit = view["session"]["hand_noun"], view["stats"]["unit"].partition("/")[0]
-        lines.append(f"Its expected payoff of the whole {noun}: {hint['value']:+.3g} {unit}")
+        value = _format_signed(hint["value"])
+        lines.append(f"Its expected payoff of the whole {noun}: {value} {unit}")
     return "\n".join(lines)
 
 
@@ -210,7 +211,15 @@ def format_statistics(view: View) -> str:
     return "\n".join(f"{name:<24} {value}" for name, value in rows.items())
 
 
+def _format_signed(value: float) -> str:
+    """Return a number with its sign and as many decimals as the page shows."""
+    decimals = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
+    return f"{value:+,.{decimals}f}"
+
+
 def _format_mean(result: View) -> str:
+    if result["half_width"] is None:
+        return _format_signed(result["mean"])
     return f"{'+' * (result['mean'] > 0)}{format_number(result['mean'], result['half_width'])}"
 
 

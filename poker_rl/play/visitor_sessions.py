@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.input_checks import ConfigError
-from poker_rl.config.option_files import list_options_by_group, read_first_comment
+from poker_rl.config.option_files import list_options_by_group, load_option, read_first_comment
+from poker_rl.config.target_classes import resolve_target
 from poker_rl.games.displayed_table import DisplayedGame
 from poker_rl.games.game import Game
 from poker_rl.play.live_hand import MoveNotAllowedError
@@ -60,7 +61,12 @@ class SessionStore:
         self._option_dirs, self.folder = option_dirs, Path(config.outputs)
         self._first_session = first_session
         options = list_options_by_group(option_dirs)
-        self._path_by_game, self._path_by_player = options["game"], options["player"]
+        self._path_by_game = {
+            name: path
+            for name, path in options["game"].items()
+            if _is_displayed_game(name, option_dirs)
+        }
+        self._path_by_player = options["player"]
         self.open_sessions: OrderedDict[str, Session] = OrderedDict()
         self._players_by_game: dict[str, dict[str, Player]] = {}
         self._build_cached_table = lru_cache(MAX_TABLES)(self._build_table)
@@ -109,7 +115,7 @@ class SessionStore:
         return self._players_by_game[key]
 
     def build_start_screen(self, last_session_id: str | None) -> dict[str, Any]:
-        """Return all games with descriptions, and a summary of the visitor's last session."""
+        """Return the games with descriptions, and a summary of the visitor's last session."""
         last_session = None
         with suppress(ConfigError):
             saved = read_session(self._find_session_file(last_session_id))
@@ -155,3 +161,11 @@ class SessionStore:
             self.config.adviser,
             default_advisers=self.config.default_advisers,
         )
+
+
+def _is_displayed_game(name: str, option_dirs: Sequence[Path]) -> bool:
+    """Return whether the class of a game option can be displayed; True if its file names none."""
+    with suppress(ConfigError):
+        target, _ = resolve_target(load_option("game", name, option_dirs), "game")
+        return issubclass(target, DisplayedGame)
+    return True  # an option that only changes another one; choosing it composes its settings

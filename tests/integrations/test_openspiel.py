@@ -96,7 +96,9 @@ def test_learners_train(tmp_path, monkeypatch):
     ("overrides", "message"),
     [
         (["game.name=kuhn"], r"game\.name: OpenSpiel has no game 'kuhn'; allowed: 2048, "),
-        (["+game.params.dice=2"], r"game\.params: Unknown parameter 'dice'\..* numdice"),
+        (["+game.params.dice=2"], r"game\.params: .* liars_dice .* parameter 'dice'\..* numdice"),
+        (["game.name=nfg_game"], "game.params: OpenSpiel can't play nfg_game with {}: "),
+        (["game.name=goofspiel", "+game.params.players=1"], "goofspiel has fewer than two players"),
         (["game.max_nodes=9"], r"game\.max_nodes: liars_dice has more nodes than 9"),
         (["game.name=goofspiel", FOR_THREE], r"game\.unit_chips: 1; .* need 2"),
         (["game.name=first_sealed_auction"], r"game\.name: .* chance that depends on the moves"),

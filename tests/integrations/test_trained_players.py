@@ -142,7 +142,7 @@ def test_files_of_no_such_network_are_errors():
         with pytest.raises(ConfigError, match=message):
             MLPPlayer(file="actor.pt", activation="tanh", game=LEDUC)
 
-    for tree in ({}, {"a": torch.ones(3)}, {"weight": 1}, {"0.weight": torch.ones(3, 36)}):
+    for tree in ({}, {0: 1}, {"a": torch.ones(3)}, {"weight": 1}, {"0.weight": torch.ones(3, 36)}):
         expect("file: actor.pt: holds other weights than those of", tree)
     for sizes in ((5, 3), (36, 8), (36, 8, 4)):
         network = build_network(*sizes)

@@ -49,6 +49,7 @@ def test_a_player_agrees_with_its_own_hands_and_not_with_others(capsys):
     others = [row for row in rows if row["player"] == "call"]
     assert len(own) + len(others) == len(rows)
     assert {(row["probability"], row["grade"]) for row in own} == {("1.0", "fine")}
+    assert all(row["action"].lower().startswith(row["likeliest"]) for row in own)
     assert {row["grade"] for row in others} == {"fine", "mistake"}
     capsys.readouterr()
     opponents = "evaluation.opponents=[]"

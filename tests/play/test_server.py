@@ -258,6 +258,7 @@ def test_the_start_screen_makes_a_table_and_finds_it_again(tmp_path):
     client = open_start(tmp_path)
     choices = client.get("start").json()
     assert {"name": "kuhn", "about": choices["games"][2]["about"]} in choices["games"]
+    assert "openspiel" not in [one["name"] for one in choices["games"]]  # it has no view
     assert (choices["game"], choices["last"]) == ("big2", None)
     game = client.get("players/kuhn_3p").json()
     specs = [player["spec"] for player in game["players"]]
@@ -305,6 +306,7 @@ def test_only_what_is_listed_can_be_chosen(tmp_path, choice, status):
         (["game=kuhn", "against=[nobody]"], "against: no player is called nobody; "),
         (["run=nowhere", "game=kuhn"], "game: is that of the run"),
         (["session=damaged.jsonl"], "session: damaged.jsonl is not a file of a session"),
+        (["ui=terminal", "game=kuhn", "outputs=/proc/x"], "outputs: nothing can be written"),
         (["session=nested.jsonl"], "session: nested.jsonl is not a file of a session"),
     ],
 )

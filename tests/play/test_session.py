@@ -244,15 +244,15 @@ def test_files_that_are_no_sessions_are_refused(tmp_path):
     for other in (table("kuhn", "call"), table("leduc")):
         with pytest.raises(ConfigError, match="of another table"):
             Session.resume(file, other)
-    wrong = {"deck": [2, 2], "actions": [9], "player_of_seat": [1, 1]}
-    wrong |= {"won": [-won for won in hand["won"]]}
-    for key, value in wrong.items():
+    wrong = [("deck", [2, 2]), ("actions", [9]), ("won", [-won for won in hand["won"]])]
+    for key, value in [*wrong, ("player_of_seat", [1, 1]), ("player_of_seat", [0, 1, 2])]:
         with pytest.raises(ConfigError, match="hand 1 is no hand of kuhn"):
             Session.resume(line_changed(file, 2, **{key: value}), table("kuhn"))
     nested = line_changed(file, 2)
     nested.write_text(nested.read_text() + "[" * 100_000 + "\n")
-    infinite = line_changed(file, 2, ev_adjusted=float("inf"))
-    for damaged in (nested, infinite, line_changed(file, 0, seed="7")):
+    wrong = [(0, "seed", "7"), (0, "seed", -1), (2, "hand", "1"), (2, "actions", [[1]])]
+    wrong += [(2, "ev_adjusted", value) for value in (float("inf"), 1e308, {})]
+    for damaged in (nested, *(line_changed(file, n, **{key: value}) for n, key, value in wrong)):
         with pytest.raises(ConfigError, match="is not a file of a session"):
             Session.resume(damaged, table("kuhn"))
 
@@ -322,6 +322,10 @@ def test_grades_without_a_known_cost():
         assert [grade and grade.word for grade in grades] == words.split()
         assert {(grade.cost, grade.grader) for grade in grades if grade} == {(None, name)}
     assert grade_move(kuhn_3p, deal_tables(kuhn_3p).records, 1, None) is None
+    sizes = game("nolimit_holdem_sizes")
+    adviser = NamedPlayer("uniform", load_player("uniform", sizes))
+    records = deal_tables(sizes).records  # five legal actions, three of which are raises
+    assert grade_move(sizes, records, 3, adviser).prob == pytest.approx(3 / 5)
 
 
 def test_bets_of_any_amount_are_added_up_by_size():
@@ -370,7 +374,12 @@ def test_results_over_sessions_and_all_hands(tmp_path):
     assert hands["3"]["variant"] == "NT"
     assert session.format_all_hands("text").count("nolimit_holdem_6p, hand ") == 20
     (tmp_path / "any" / "damaged.jsonl").write_text('{"table": 3}\n')
-    (row,) = summarize_sessions_by_table(tmp_path)
+    file, saved = tmp_path / "any" / f"{session.session_id}.jsonl", session.setup.to_dict()
+    for unit_chips in (4, 0):  # other rules, which have a row of their own; a damaged file
+        changed = saved["game"] | {"unit_chips": unit_chips}
+        line_changed(file, 0, table=saved | {"game": changed})
+    row, other = summarize_sessions_by_table(tmp_path)
+    assert (other["sessions"], other["mean"]) == (1, pytest.approx(np.mean(won[20:]) / 4 * 100))
     assert (row["game"], row["against"]) == ("nolimit_holdem_6p", ["call"] * 5)
     assert (row["sessions"], row["hands"], row["unit"]) == (2, 40, "bb/100")
     assert row["mean"] == pytest.approx(np.mean(won) / 2 * 100)
@@ -390,10 +399,11 @@ def test_ranges_of_any_line():
     assert (flop["board"], flop["pot"], flop["street"]) == ("AsAdAh", 8, "flop")
     sklansky, call = flop["grids"]
     assert call["mean"] == [0, 1, 0]
+    assert explore_ranges(hand, others, [], "", ["mcts"])["grids"][0]["mean"][2] > 0.1
     assert call["probs"][0][0] is None  # only one ace is left
     assert sum(sklansky["mean"]) == pytest.approx(1)
     assert explore_ranges(hand, others, [0], "", [])["moves"] == []  # the hand is over
-    wrong = [([0, 1], "", []), ([9], "", []), ([2, 1], "AsAs", []), ([], "", ["mcts"])]
+    wrong = [([0, 1], "", []), ([9], "", []), ([2, 1], "AsAs", []), ([], "", ["nit"])]
     for actions, board, names in [*wrong, ([1, 1], "Zz", [])]:
         with pytest.raises(MoveNotAllowedError):
             explore_ranges(hand, others, actions, board, names)

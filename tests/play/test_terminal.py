@@ -72,8 +72,8 @@ def test_a_session_of_a_changed_game_is_resumed(monkeypatch, capsys, get_refusal
     monkeypatch.setattr(sys, "stdin", io.StringIO("s\n"))
     assert run_command(*resume[1:]) == 0
     assert re.search(r"(Hands|Games) +1\n", capsys.readouterr().out)
-    for other in ("game=kuhn", "run=outputs"):
-        assert "session: has its own game and players" in get_refusal(*resume[1:], other)
+    for other in ("game=kuhn", "run=outputs", "seed=1"):
+        assert "session: has its own game, players and seed" in get_refusal(*resume[1:], other)
 
 
 @pytest.mark.usefixtures("working_folder")

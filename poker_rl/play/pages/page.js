@@ -99,21 +99,27 @@ async function ask(path, body) {
   }
 }
 
-async function send(path, body = {}) {
+/** Run an async function unless the page is busy; the page is busy until the function ends. */
+async function runAlone(run) {
   if (busy) return;
   busy = true;
-  $("error").textContent = "";
   document.body.classList.add("busy");
   try {
-    const { ok, answer } = await ask(path, { turn: view?.turn, ...body });
-    if (!ok) $("error").textContent = answer.error;
-    const next = ok ? answer : answer.view;
-    if (next) await showView(next, ok);
+    await run();
   } finally {
     busy = false;
     document.body.classList.remove("busy");
   }
 }
+
+const send = (path, body = {}) =>
+  runAlone(async () => {
+    $("error").textContent = "";
+    const { ok, answer } = await ask(path, { turn: view?.turn, ...body });
+    if (!ok) $("error").textContent = answer.error;
+    const next = ok ? answer : answer.view;
+    if (next) await showView(next, ok);
+  });
 
 const act = (move) => send("act", { action: move.action });
 
@@ -127,7 +133,8 @@ const pause = (milliseconds) =>
 
 /** Show a view and, if `isNext`, one after another the moves that led to it from the view before. */
 async function showView(next, isNext = true) {
-  const fresh = next.hand !== view?.hand || next.session.id !== view.session.id;
+  const isNewSession = next.session.id !== view?.session.id;
+  const fresh = isNewSession || next.hand !== view.hand;
   const inMoves = $("moves").contains(document.activeElement);
   view = next;
   shownHand = { players: view.players, won: view.result?.won ?? null };
@@ -141,7 +148,7 @@ async function showView(next, isNext = true) {
   $("game").textContent = view.session.game.replaceAll("_", " ");
   $("against").textContent = `against ${joinNames(view.players.slice(1).map((player) => player.name))}`;
   $("against").title = [...new Set(view.players.slice(1).map((player) => player.full_name))].join("\n");
-  if (!isNext) $("log").replaceChildren(); // the log lacks moves that were made in another tab
+  if (isNewSession || !isNext) $("log").replaceChildren(); // without isNext, the log may lack moves made in another tab
   if (fresh || !isNext) appendToLog(`${title(view.session.hand_noun)} ${view.hand}`, "new");
   for (const past of isNext ? [] : [...view.past, ...view.events]) appendToLog(describeEvent(past));
   const still = matchMedia("(prefers-reduced-motion: reduce)").matches;

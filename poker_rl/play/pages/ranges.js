@@ -3,6 +3,7 @@
 
 let position = null; // the last position from the server
 let shownPlayers = []; // names of the players whose grids are shown
+let rangesSession = null; // id of the session of `position` and `shownPlayers`
 
 /** Show the position after these actions; without `actions`, the position of the present hand. */
 async function explore(actions = null, board = "") {
@@ -45,11 +46,16 @@ function drawRanges() {
 }
 
 $("ranges-button").addEventListener("click", () => {
+  if (rangesSession !== view.session.id) {
+    rangesSession = view.session.id;
+    position = null;
+    shownPlayers = [];
+  }
   $("ranges").showModal();
   explore();
 });
 $("ranges-form").addEventListener("submit", (event) => {
   event.preventDefault();
-  explore(position.actions, $("ranges-cards").value.trim());
+  explore(position?.actions, $("ranges-cards").value.trim());
 });
 $("ranges-hand").addEventListener("click", () => explore());

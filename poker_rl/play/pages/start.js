@@ -17,7 +17,8 @@ const createOption = (value, text, chosen) => make("option", { value, selected: 
 
 async function showStart() {
   const { ok, answer } = await ask("start");
-  if (!ok) return ($("start-error").textContent = answer.error);
+  $("error").textContent = ok ? "" : answer.error;
+  if (!ok) return;
   document.body.classList.add("choosing");
   $("game").textContent = document.title;
   $("start").hidden = false;
@@ -73,14 +74,13 @@ function hideStart() {
 }
 
 async function resume() {
-  hideStart();
   const { ok, answer } = await ask("view");
-  if (ok && answer) return showView(answer, false);
-  $("wait").textContent = ok ? "This session is gone." : `${answer.error} “New session” begins another one.`;
+  if (!ok || !answer) return ($("start-error").textContent = ok ? "This session is gone." : answer.error);
+  hideStart();
+  await showView(answer, false);
 }
 
-$("start").addEventListener("submit", async (event) => {
-  event.preventDefault();
+async function begin() {
   const against = [...$("start-seats").querySelectorAll("select")].map((one) => one.value);
   $("start-play").disabled = true;
   $("start-error").replaceChildren(createStatus("Setting up the table"));
@@ -89,17 +89,17 @@ $("start").addEventListener("submit", async (event) => {
   $("start-play").disabled = false;
   if (!ok) return;
   hideStart();
-  $("log").replaceChildren();
   await showView(answer);
+}
+
+$("start").addEventListener("submit", (event) => {
+  event.preventDefault();
+  runAlone(begin);
 });
 $("start-rules").addEventListener("click", () => showRules($("start-game").value));
 $("rules-button").addEventListener("click", () => showRules(view?.session.game ?? ""));
 
-$("fresh").addEventListener("click", () => {
-  if (hasStart) return showStart();
-  $("log").replaceChildren();
-  send("begin");
-});
+$("fresh").addEventListener("click", () => (hasStart ? runAlone(showStart) : send("begin")));
 
 $("results-button")?.addEventListener("click", async () => {
   $("results-body").replaceChildren(createStatus("Reading the sessions"));
