@@ -130,7 +130,7 @@ def run_settings_command(name: str, function_name: str, arguments: list[str]) ->
     words: dict[str, list[str]] = {"runs": [], "settings": [], "groups": []}
     for word in namespace.words:
         is_run = "run_specs" in annotations and not SETTING_PATTERN.match(word)
-        is_of_group = re.split("[=.]", word)[0] in groups
+        is_of_group = parse_override_key(word).partition(".")[0] in groups
         words["runs" if is_run else "groups" if is_of_group else "settings"].append(word)
     option_dirs = list_option_dirs(namespace.config_dir)
 

@@ -22,6 +22,10 @@ QUOTED_TEXT_PATTERN = re.compile(r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\"""")
 # Regex for one word in the value of an override, such as a or 'b c' in [a,'b c'].
 VALUE_WORD_PATTERN = re.compile(rf"""{QUOTED_TEXT_PATTERN.pattern}|[^\s,(){{}}\[\]'"\\]+""")
 UNQUOTED_PATTERN = re.compile(r"[\w/+.$%*@?|:-]+", re.ASCII)  # words that need no quotes in Hydra
+# Words that Hydra reads as a number or a boolean
+OTHER_TYPE_PATTERN = re.compile(
+    r"[+-]?[\d._]+(e[+-]?\d+)?|[+-]?(inf|nan)|true|false", re.IGNORECASE
+)
 FUNCTION_CALL_PATTERN = re.compile(r"\w+\(")  # functions of Hydra, such as range(start=1,stop=5)
 SUFFIXED_NUMBER_PATTERN = re.compile(r"(\d+(?:\.\d+)?)([kM])")  # numbers such as 100k and 1.5M
 EXPONENT_BY_SUFFIX = {"k": "e3", "M": "e6"}
@@ -53,9 +57,8 @@ def parse_overrides(
         elif not FUNCTION_CALL_PATTERN.match(value):
             # For a setting, 4k means the number 4000; for a group, it may be the name of an option.
             is_setting = "." in key or key in annotation_by_name
-            value = VALUE_WORD_PATTERN.sub(
-                _expand_number_suffix if is_setting else _quote_word, value
-            )
+            convert_word = _expand_number_suffix if is_setting else _quote_word
+            value = VALUE_WORD_PATTERN.sub(_quote_text_word if is_text else convert_word, value)
         try:
             parsed += parser.parse_overrides([key + separator + value])
         except (HydraException, RecursionError):
@@ -99,6 +102,11 @@ def _expand_number_suffix(word: re.Match[str]) -> str:
 def _quote_word(word: re.Match[str]) -> str:
     is_accepted = word[0][0] in "'\"" or UNQUOTED_PATTERN.fullmatch(word[0])
     return word[0] if is_accepted else quote_text(word[0])
+
+
+def _quote_text_word(word: re.Match[str]) -> str:
+    """Put a word of a text setting in quotes if Hydra needs them, or would read 1e3 as 1000.0."""
+    return quote_text(word[0]) if OTHER_TYPE_PATTERN.fullmatch(word[0]) else _quote_word(word)
 
 
 def quote_text(text: str) -> str:

@@ -24,13 +24,14 @@ def count_cores() -> int:
 def set_threads(threads: int) -> None:
     """Set the number of CPU threads of torch and numba in this process.
 
-    numba raises ValueError for more than NUMBA_NUM_THREADS, by default the number of cores.
+    numba gets at most NUMBA_NUM_THREADS. In the processes of joblib, this may be less than the
+    number of cores.
     """
     import numba
     import torch
 
     global _threads_were_set
-    numba.set_num_threads(threads)
+    numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))  # type: ignore[attr-defined]
     # torch comes last: numba changes the number of OpenMP threads, which torch uses too.
     torch.set_num_threads(threads)
     _threads_were_set = True

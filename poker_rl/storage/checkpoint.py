@@ -68,7 +68,9 @@ def load_checked(path: Path) -> dict[str, Any]:
                 open_regular_file(path, MACHINE_MEMORY_BYTES) as file,
                 zipfile.ZipFile(file) as archive,
             ):
-                if archive.testzip() is not None:  # torch.load does not verify the checksums
+                is_compressed = any(one.compress_type for one in archive.infolist())
+                # torch.load does not verify the checksums. A compressed file could be huge.
+                if is_compressed or archive.testzip() is not None:
                     raise zipfile.BadZipFile
             return dict(torch.load(path, map_location="cpu", weights_only=True))
     except FileNotFoundError:

@@ -52,9 +52,8 @@ def read_job_overrides(sweep: Path) -> list[list[str]]:
 
 def save_job_outcome(sweep: Path, number: int, outcome: RunOutcome, folder: Path | None) -> None:
     """Save a job's present outcome, and its run folder if it has one, in the sweep's folder."""
-    # A job refused for wrong settings gets no path, because `folder` may hold another run.
-    # Other paths are relative, because other machines may mount the file system elsewhere.
-    path = "" if folder is None or outcome.status == "refused" else os.path.relpath(folder, sweep)
+    # The path is relative, because other machines may mount the file system elsewhere.
+    path = "" if folder is None else os.path.relpath(folder, sweep)
     text = json.dumps(asdict(outcome) | {"folder": path})
     write_text_atomically(sweep / f"{number:06}.json", text)
 
@@ -71,7 +70,7 @@ def read_job_outcome(sweep: Path, number: int) -> JobOutcome:
     folder = Path(os.path.normpath(sweep / job.folder))
     manifest = read_manifest(folder) if job.folder else {}
     run_status = manifest.get("status", "running")
-    if job.status == "running" or run_status == "finished":
+    if job.status == "running":
         job = JobOutcome(RUNNING_OR_KILLED if run_status == "running" else run_status)
     if not manifest:
         return replace(job, folder="")
@@ -104,7 +103,10 @@ class JobOutcomes:
                 if tag in job.units:
                     row[f"{tag}/unit"] = job.units[tag]
             rows.append(row)
-        with atomic_replacement(self.summary_path) as part, part.open("w", newline="") as file:
+        with (
+            atomic_replacement(self.summary_path) as part,
+            part.open("w", newline="", encoding="utf-8") as file,
+        ):
             writer = csv.DictWriter(file, list_columns(rows))
             writer.writeheader()
             writer.writerows(rows)

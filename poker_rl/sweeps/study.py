@@ -12,6 +12,7 @@ import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from statistics import fmean
 from typing import Any, BinaryIO, Literal
@@ -67,8 +68,16 @@ def parse_search_space(config: Mapping[str, Any]) -> SearchSpace:
     search_space: SearchSpace = {}
     for key, values in config.items():
         try:
+            if not isinstance(key, str):
+                raise TypeError
             if "choices" in values:
+                if not isinstance(values["choices"], list):
+                    raise TypeError
+                if any(isinstance(choice, list | dict) for choice in values["choices"]):
+                    raise ValueError("a choice may be text, as '[64,64]', but no list")
                 search_space[key] = distributions.CategoricalDistribution(**values)
+            elif not all(map(isfinite, (values["low"], values["high"]))):
+                raise ValueError("low and high have to be finite")
             elif isinstance(values["low"], int) and isinstance(values["high"], int):
                 search_space[key] = distributions.IntDistribution(**values)
             else:

@@ -70,7 +70,8 @@ def run_sweep(
         create_writable_folder(sweep)
     write_text_atomically(sweep / job_outcomes.JOBS_FILE, json.dumps(jobs))
     outcomes = job_outcomes.JobOutcomes(sweep).jobs
-    unfinished = [number for number, job in enumerate(outcomes) if job.status != "finished"]
+    # A finished job whose run folder was deleted has no folder.
+    unfinished = [n for n, job in enumerate(outcomes) if job.status != "finished" or not job.folder]
     finished, count = len(jobs) - len(unfinished), job_outcomes.format_job_count(len(jobs))
     print_line(f"{count}, of which {finished:,} finished already" if finished else count)
     print_line(f"progress: poker-rl sweep {sweep}")
@@ -153,10 +154,12 @@ def run_job(cwd: Path, sweep: Path, stop_file: Path, option_dirs: list[Path], nu
     with stop_job_with_sweep(stop_file):
         jobs = job_outcomes.read_job_overrides(sweep)
         print_line(f"job {number + 1} of {len(jobs):,}: {' '.join(jobs[number])}")
+        recorded = job_outcomes.read_job_outcome(sweep, number).folder
+        recorded_folder = Path(recorded) if recorded else None
         folder, outcome = None, RunOutcome("finished")
         try:
             composed = compose_config(jobs[number])
-            composed, folder, is_finished = resolve_job_run(composed, sweep, number, option_dirs)
+            composed, folder, is_finished = resolve_job_run(composed, recorded_folder, option_dirs)
         except ConfigError as error:
             outcome = RunOutcome("refused", 2, str(error))
         else:
@@ -166,17 +169,21 @@ def run_job(cwd: Path, sweep: Path, stop_file: Path, option_dirs: list[Path], nu
                     torch.cuda.set_device(number % torch.cuda.device_count())
                 job_outcomes.save_job_outcome(sweep, number, RunOutcome("running"), folder)
                 outcome = run_training_job(composed, option_dirs)
+        if outcome.status == "refused":  # `folder` may be of another run, or does not exist
+            folder = recorded_folder
         job_outcomes.save_job_outcome(sweep, number, outcome, folder)
         if outcome.status == "interrupted":
             call_outer_signal_handler(outcome.exit_code - 128)
 
 
 def resolve_job_run(
-    composed: ComposedConfig, sweep: Path, number: int, option_dirs: Sequence[Path]
+    composed: ComposedConfig, recorded_folder: Path | None, option_dirs: Sequence[Path]
 ) -> tuple[ComposedConfig, Path, bool]:
     """Return the settings that train a job, its run folder, and whether this run is finished.
 
-    If there is an earlier run with equal settings, the returned settings resume it.
+    If there is an earlier run with equal settings, the returned settings resume it. If the user
+    chose the run's name, the folder may have the run of another command: raise ConfigError unless
+    this sweep has recorded the folder as that of the job.
     """
     if composed.config["resume"] is not None:
         return composed, Path(str(composed.config["resume"])), False
@@ -185,11 +192,10 @@ def resolve_job_run(
         composed = add_run_name(composed, option_dirs)
     folder = compose_outputs_and_run_folder(composed)[1]
     manifest = read_manifest(folder)
-    # If the user chose the run's name, the folder may have the run of another command. Resume it
-    # only if this sweep has recorded the folder as that of the job.
-    recorded_folder = Path(job_outcomes.read_job_outcome(sweep, number).folder)
-    if not manifest or (has_own_name and recorded_folder.resolve() != folder.resolve()):
+    if not manifest:
         return composed, folder, False
+    if has_own_name and (recorded_folder or Path()).resolve() != folder.resolve():
+        raise ConfigError(f"name: {folder} is there already; give another name")
     resume = {"resume": str(folder)}
     resumed = replace(composed, config=composed.config | resume, overrides=[f"resume={folder}"])
     return resumed, folder, manifest.get("status") == "finished"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import optuna
+import sqlalchemy
 from optuna.distributions import CategoricalDistribution
 from optuna.pruners import BasePruner, HyperbandPruner, MedianPruner, NopPruner
 from optuna.samplers import TPESampler
@@ -101,6 +102,8 @@ def open_or_create_study(folder: Path, config: TuneConfig, root: RootConfig) -> 
         pruner = MedianPruner(config.startup_trials, warmup_steps)
     elif config.pruner == "hyperband":
         pruner = HyperbandPruner(root.evaluate_every, root.budget * len(config.seeds))
+    database, query = str(folder.resolve() / STUDY_FILE), {"timeout": "60"}
+    url = sqlalchemy.URL.create("sqlite", database=database, query=query)
     with error_prefix("out"):
         create_writable_folder(folder)
         with exclusive_lock(folder):  # another process may create the same study now
@@ -110,7 +113,7 @@ def open_or_create_study(folder: Path, config: TuneConfig, root: RootConfig) -> 
                 )
             study = optuna.create_study(
                 study_name="poker-rl",
-                storage=f"sqlite:///{folder.resolve()}/{STUDY_FILE}?timeout=60",
+                storage=url.render_as_string(),
                 sampler=TPESampler(n_startup_trials=config.startup_trials),
                 pruner=pruner,
                 direction=config.direction,

@@ -48,7 +48,7 @@ def find_process_rank(count: int) -> ProcessRank:
 
 def count_torchrun_processes() -> int:
     """Return the number of processes in WORLD_SIZE, which torchrun or rank 0 sets; 1 if unset."""
-    return int(os.environ.get("WORLD_SIZE", 1))
+    return int(os.environ.get("WORLD_SIZE") or 1)
 
 
 def prepare_process(

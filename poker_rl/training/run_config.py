@@ -62,6 +62,8 @@ def collect_settings_and_opponents(
         if group not in names:
             raise ConfigError(f"{group}: missing; give {group}=NAME")
     settings = {"logger": {}} | option_files.to_plain_dict(composed.config) | {"names": names}
+    if not settings.get("evaluation"):
+        raise ConfigError("evaluation: missing; give evaluation=NAME")
     return replace_opponents_by_copies(settings, opponents, option_dirs), None, opponents
 
 
@@ -70,7 +72,7 @@ def compose_resumed_config(old: Mapping[str, Any], composed: ComposedConfig) -> 
     keys = [option_files.parse_override_key(override) for override in composed.overrides]
     # In an override, `${budget}` is the budget in the old config, unless it is overridden too.
     root = {key: one for key, one in old.items() if not isinstance(one, dict) and key not in keys}
-    settings = option_files.to_plain_dict(composed.config | root)
+    settings = {"logger": {}} | option_files.to_plain_dict(composed.config | root)
     config: dict[str, Any] = deepcopy(dict(old)) | {"resume": str(composed.config["resume"])}
     for key in keys:
         value = option_files.get_dotted_value(settings, key)

@@ -118,7 +118,8 @@ class RunRecorder:
             total, count = self.sums.get(tag, (0.0, 0))
             self.sums[tag] = total + float(value), count + 1
         self.learning_s += seconds
-        self.bar.update(min(step, self.budget) - self.bar.n)
+        with suppress(OSError):  # what shows the progress bar may be full or closed
+            self.bar.update(min(step, self.budget) - self.bar.n)
 
     def write_row(self, progress: Progress, results: Sequence[Result], evaluation_s: float) -> None:
         """Write a row to metrics.jsonl and the loggers, and reset the sums."""
@@ -144,7 +145,8 @@ class RunRecorder:
         for logger in self.loggers:
             logger.log(row, progress.decisions)
         headlines = (f"{one.tag} {one}" for one in select_first_result_by_player(results))
-        self.bar.set_postfix_str(escape_control_characters(", ".join(headlines)))
+        with suppress(OSError):
+            self.bar.set_postfix_str(escape_control_characters(", ".join(headlines)))
 
     def save_figures(self, figures: Mapping[str, Any]) -> None:
         """Save figures of matplotlib as PNG files and pass them to the loggers."""

@@ -232,9 +232,11 @@ def check_resumed_budget(
     """Raise ConfigError if resuming is useless: no budget is left, or the learning rate is 0."""
     unit, budget, algo = recorder.unit, recorder.budget, recorder.config["algo"]
     is_done = recorder.manifest["status"] == "finished" and progress[unit] >= budget
+    if not is_done and budget <= old_budget:
+        return
     key = find_exhausted_learning_rate(algo, "algo", old_budget, unit)
     done = f"budget: the run has already done {progress[unit]:,} of {budget:,} {unit}; "
-    if key is not None and (is_done or budget > old_budget):
+    if key is not None:
         raise ConfigError(
             f"{done if is_done else 'budget: '}{key} falls to 0 within {old_budget:,} {unit}, so a"
             " larger budget would teach it nothing; start a new run with warm_start=FOLDER"

@@ -70,7 +70,8 @@ class Tracker(Logger, ABC):
         self.run_id, self.is_resumed = str(manifest["tracker_id"]), bool(manifest["resumed"])
         self.names, self.hparams = dict(config["names"]), flatten_hparams(config)
         self.run_name = "/".join((self.names["game"], self.names["algo"], folder.name))
-        self.files = folder.parents[2] / self.package
+        is_in_place = "/".join(folder.parts[-3:]) == self.run_name  # else the run was moved
+        self.files = (folder.parents[2] if is_in_place else folder) / self.package
         self._calls: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._calls.put(partial(self.open_run, config))
         self._thread = Thread(target=self._run_calls, daemon=True)
