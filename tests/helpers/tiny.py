@@ -112,8 +112,7 @@ def settings(**changes):
     root |= {"names": {"game": "tiny", "algo": "fit"}, "seed": 5, "device": "cpu", "logger": {}}
     root |= {"budget": 400, "budget_unit": "decisions", "evaluate_every": 50}
     root |= {"checkpoint_every": 70, "game": {"_target_": "tiny.TinyGame"}}
-    algo = {"_target_": "poker_rl.algos.ppo.PPO"}  # a class in whose place TinyAlgorithm trains
-    root |= {"algo": algo | {"nan_at": 0, "nan_in": "metric"}}
+    root |= {"algo": {"_target_": "poker_rl.algos.ppo.PPO", "nan_at": 0, "nan_in": "metric"}}
     return root | {"evaluation": {"_target_": "tiny.TinyEvaluation"}} | changes
 
 

@@ -1,5 +1,6 @@
 """The bot that solves the last street."""
 
+import shutil
 from dataclasses import replace
 
 import numpy as np
@@ -142,15 +143,13 @@ def test_a_blind_that_is_all_in_leaves_the_first_decision_to_the_policy():
 
 
 def test_the_policy_is_looked_up_in_the_folders_of_the_user(tmp_path, get_refusal):
-    (tmp_path / "player").mkdir()
-    bot = f"# A search\n_target_: {EndgameSolverBot.__module__}.EndgameSolverBot\npolicy: mine\n"
-    settings = "iterations: 1\nrange_share: 0.2\nbet_sizes: null\n"
-    (tmp_path / "player" / "search.yaml").write_text(bot + settings)
+    options = tmp_path / "player"
+    options.mkdir()
+    search = (SHIPPED_OPTION_DIR / "player" / "lhe_endgame.yaml").read_text()
+    (options / "search.yaml").write_text(search.replace("lhe_ppo_half_hour", "mine"))
     command = ["advise", f"--config-dir={tmp_path}", "game=kuhn", "player=search", "hand=K"]
     assert "policy: no player is called mine" in get_refusal(*command)
-    (tmp_path / "player" / "mine.yaml").write_text(
-        (SHIPPED_OPTION_DIR / "player/call.yaml").read_text()
-    )
+    shutil.copy(SHIPPED_OPTION_DIR / "player" / "call.yaml", options / "mine.yaml")
     assert run_command(*command) == 0
 
 

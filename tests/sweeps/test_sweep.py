@@ -4,6 +4,7 @@ import csv
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -193,6 +194,8 @@ def test_other_settings_are_another_run():
         assert run_command("train", "-m", *TRAIN[1:3], *yaml_of_ones_own) == status
     named = [*TRAIN, "-m", "seed=1,2", "name=n${seed}"]
     assert run_command(*named) == run_command(*named) == 0  # its own runs, which are finished
+    shutil.rmtree("outputs/kuhn/cfr_plus/n2")
+    assert run_command(*named) == 0
     assert run_command(*named, "evaluate_every=5") == 2  # those of another command
     assert len(list_runs("kuhn/cfr_plus")) == 5
 

@@ -172,6 +172,7 @@ def test_bad_and_refused_trials_are_pruned(monkeypatch, capsys):
         (["search_space={algo.alpa: {choices: [1]}}"], "algo.alpa: no such setting; "),
         ([HANDS.format("3")], f"{HANDS_KEY}: 3; allowed: {{"),
         ([HANDS.format("{low: 3, high: 2, log: true}")], f"{HANDS_KEY}: `low <= high` must hold"),
+        ([HANDS.format("{low: 3, high: inf}")], f"{HANDS_KEY}: low and high have to be finite"),
         (["search_space={seed: {choices: [1, 2]}}"], "seed: the study sets it"),
         (["search_space={budget: {choices: [40, 80]}}"], "budget: is equal in all trials; "),
     ],
@@ -192,6 +193,7 @@ def test_an_unknown_metric_is_refused(capsys, monkeypatch):
 
 def test_the_folder_of_another_study_is_refused(get_refusal):
     assert run_command(*TUNE, "trials=1") == 0
+    assert run_command(*replace_settings(TUNE, "out=study%2f", "trials=1")) == 0  # a name, no URL
     other = SPACE.replace("0.5", "0.6")
     message = get_refusal(*replace_settings(TUNE, other))
     assert "out: study holds a study with another search_space.algo.alpha.low;" in message
