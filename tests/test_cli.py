@@ -479,6 +479,8 @@ def test_a_config_that_was_edited(finished_run, get_refusal):
     message = 'game._target_: "os.system" is not a class of poker_rl; is its plug-in installed?'
     assert get_refusal("evaluate", f"run={finished_run}") == message
     assert get_refusal("train", f"resume={finished_run}", "budget=90") == message
+    path.write_text(path.read_text() + "a: &a [1]\nb: *a\n")
+    assert "can't be read" in get_refusal("evaluate", f"run={finished_run}")
     path.write_text(yaml.safe_dump(config | {"game": config["game"] | {"ranks": "TJQ"}}))
     assert "another kuhn: ranks" in get_refusal("evaluate", f"run={finished_run}")
     assert get_refusal("train", f"resume={finished_run}", "budget=90").startswith("game.ranks: ")

@@ -147,9 +147,16 @@ def format_current_time() -> str:
     return datetime.now().astimezone().isoformat(timespec="seconds")
 
 
+class _AliasFreeDumper(yaml.SafeDumper):  # type: ignore[misc]
+    """Dumper that writes equal values again, as `read_config_and_manifest` refuses aliases."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
+
+
 def write_config(folder: Path, config: Mapping[str, Any]) -> None:
     """Write the settings of a run to its config.yaml."""
-    text = yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True)
+    text = yaml.dump(dict(config), Dumper=_AliasFreeDumper, sort_keys=False, allow_unicode=True)
     write_text_atomically(folder / CONFIG_FILE, text)
 
 
@@ -157,7 +164,10 @@ def read_config_and_manifest(folder: Path) -> tuple[dict[str, Any], dict[str, An
     """Return settings and manifest of a run; raise ConfigError if one is missing or damaged."""
     prefix = f"{folder} is no run folder: {CONFIG_FILE} or {MANIFEST_FILE}"
     try:
-        config = yaml.safe_load(read_yaml_text(folder / CONFIG_FILE))
+        text = read_yaml_text(folder / CONFIG_FILE)
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
+            raise ValueError("nested aliases of a small file can make huge values")
+        config = yaml.safe_load(text)
         manifest = read_json(folder / MANIFEST_FILE)
     except (OSError, ValueError, RecursionError, yaml.YAMLError) as error:
         raise ConfigError(f"{prefix} can't be read") from error
