@@ -26,11 +26,11 @@ ODD = [SEES_CARDS, "algo.normalize_advantages=true", "algo.clip_value_loss=true"
 TWO = "algo.instances=2"
 OVER_TYPES = "algo.entropy_over=action_types"
 RUNS = {
-    "nfsp lstm": ("kuhn", "nfsp", *DQN, "net=lstm"),
+    "nfsp lstm": ("kuhn", "nfsp", *DQN, "algo.train_freq=8", "net=lstm"),
     "dqn sgd": ("kuhn", "dqn", *DQN, *SGD),
     "ppo two pool": ("leduc", "ppo", *PPO, POOL, TWO, "algo.shared_layers=1"),
     "ppo seats": ("leduc", "ppo", *PPO, "algo.network_sharing=per_seat", "algo.seating=shuffled"),
-    "ppo amounts": ("nolimit_leduc", "ppo", *PPO, "net=amounts_lstm", OVER_TYPES),
+    "ppo amounts": ("nolimit_leduc", "ppo", *PPO, "algo.epochs=1", "net=amounts_lstm", OVER_TYPES),
     "ppo forced": ("big2", "ppo", "algo.tables=4", "algo.include_forced_moves=false"),
     "mmd": ("leduc", "mmd", *PPO, *ODD),
     # batches of several steps in one graph are of one network what they are on the CPU

@@ -143,7 +143,7 @@ def test_an_lstm_reads_the_same_on_the_device_and_never_makes_the_cpu_wait(devic
 def test_the_cpu_waits_as_often_for_many_updates_as_for_one(device):
     small = ["algo.tables=20", "algo.batch_size=8", "algo.learning_starts=8", "algo.train_freq=2"]
     waits, updates = [], []
-    for gradient_steps in (1, 20):
+    for gradient_steps in (1, 5):
         steps = f"algo.gradient_steps={gradient_steps}"
         learner = load_algorithm(
             "nfsp", load_game("kuhn"), *small, steps, device=torch.device(NAME)
@@ -154,5 +154,5 @@ def test_the_cpu_waits_as_often_for_many_updates_as_for_one(device):
         learner.learn()
         waits.append(device.waits - before[0])
         updates.append(learner.progress.updates - before[1])
-    assert updates[1] > 90
+    assert updates[1] > 20
     assert waits[0] == waits[1] <= 14
