@@ -58,6 +58,8 @@ DOWN = {"start": 1e-3, "end": 0.0, "horizon": 4e6}
     ("algo", "settings", "expected"),
     [
         ("ppo.PPO", {"lr": DOWN}, "algo.lr"),
+        ("ppo.PPO", {"lr": DOWN | {"horizon": 5e6}}, None),
+        ("ppo.PPO", {"lr": DOWN | {"start": 0.0}}, None),
         ("ppo.PPO", {"lr": DOWN | {"end": 1e-5}}, None),
         ("ppo.PPO", {"entropy_coef": DOWN}, None),
         ("ppo.PPO", {"lr": DOWN, "instances": 2}, None),  # each has played 2 M

@@ -229,6 +229,7 @@ def test_a_figure_for_a_paper(capsys):
         (["r", "labels=[a,b]"], "labels: give 1, one for each group of kuhn: ppo"),
         (["r", "s", "labels=[a,a]"], "labels: two groups have the same label"),
         (["r", "s", "t", "profile=true", "out=a.svg"], "has no exploitability from before its tr"),
+        (["r", "out=a.png", "width=800"], "width: 800.0 is not in [1, 100]"),
         (["r", "out=a.csv", "curves=a.csv"], "out, curves, caption: give each a file of its own"),
         (["r", "out=a.png", "colors=[bleu]"], "colors: bleu is no color"),
         (["r", "out=a.png", "x_range=[2,1]"], "x_range: [2.0, 1.0] is not [LOW,HIGH]"),

@@ -172,6 +172,7 @@ def test_bad_and_refused_trials_are_pruned(monkeypatch, capsys):
         (["search_space={algo.alpa: {choices: [1]}}"], "algo.alpa: no such setting; "),
         ([HANDS.format("3")], f"{HANDS_KEY}: 3; allowed: {{"),
         ([HANDS.format("{low: 3, high: 2, log: true}")], f"{HANDS_KEY}: `low <= high` must hold"),
+        ([HANDS.format("{choices: abc}")], f'{HANDS_KEY}: {{"choices": "abc"}}; allowed: {{'),
         ([HANDS.format("{low: 3, high: inf}")], f"{HANDS_KEY}: low and high have to be finite"),
         (["search_space={seed: {choices: [1, 2]}}"], "seed: the study sets it"),
         (["search_space={budget: {choices: [40, 80]}}"], "budget: is equal in all trials; "),

@@ -177,14 +177,16 @@ def draw_panel(ax: Axes, panel: Panel, x_label: str) -> None:
     if log_x:
         first_tick, least = [0.0] if 0 in all_x else [], float(positive_x.min())
         ax.set_xscale("symlog", linthresh=least, linscale=0.3 if first_tick else 0.01)
-        ax.set(xlim=panel.x_range)
+    if log_y:
+        ax.set_yscale("log")
+    ax.set(xlim=panel.x_range, ylim=panel.y_range)  # before the ticks, which depend on the ranges
+    if log_x:
         set_log_ticks(ax.xaxis, 0.95 * least, first_tick)
     elif len(unique_x := np.unique(all_x)) == 1:
         ax.set_xticks(unique_x)
     else:
         ax.xaxis.set_major_locator(MaxNLocator("auto", integer=True, steps=[1, 2, 5, 10]))
     if log_y:
-        ax.set(yscale="log", ylim=panel.y_range)
         set_log_ticks(ax.yaxis)
     handles, names = ax.get_legend_handles_labels()
     if len(names) > 1:
@@ -193,7 +195,7 @@ def draw_panel(ax: Axes, panel: Panel, x_label: str) -> None:
         ax.legend(handles, names, **placement)
     inches = ax.get_position().width * ax.get_figure().get_figwidth()  # type: ignore[union-attr]
     ax.set_title(wrap_text(panel.title, TITLE_CHARACTERS_PER_INCH * inches))
-    ax.set(xlabel=x_label, ylabel=panel.y_label, xlim=panel.x_range, ylim=panel.y_range)
+    ax.set(xlabel=x_label, ylabel=panel.y_label)
     if not log_x:
         ax.xaxis.set_major_formatter(lambda number, position: format_short_number(number))
 
