@@ -1,4 +1,4 @@
-"""Every learner trains, is measured, saves and goes on, where no tensor of the CPU is taken."""
+"""Every learner trains, is evaluated, saves and resumes on the simulated device."""
 
 from pathlib import Path
 from unittest.mock import Mock
@@ -6,7 +6,7 @@ from unittest.mock import Mock
 import pytest
 import torch
 from commands import replace_settings, run_command
-from device_simulator import NAME, simulate_device
+from device_simulator import DEVICE, simulate_device
 from small_learners import LEARNERS
 from tiny import rows
 
@@ -17,8 +17,8 @@ TRAIN = ["budget=200", "budget_unit=decisions", "evaluate_every=100", "checkpoin
 TRAIN += ["evaluation.deals=30", "figures=false"]
 
 
-# Settings with work of their own on the device; the other learners play Kuhn poker as they are.
-MORE = {
+# Settings with extra work on the device; the other learners play Kuhn poker with defaults.
+EXTRA_SETTINGS = {
     "mmd": "game=leduc algo.network_sharing=per_betting_node algo.instances=2"
     " algo.critic_view=perfect_information algo.entropy_over=action_types",
     "vpg": "game=leduc opponents=[leduc_ac]",
@@ -34,48 +34,48 @@ def device(working_folder):
         yield
 
 
-def train(on, *settings):
+def train(device, *settings):
     """Train on a device of this name; return the exit code."""
 
-    def on_it(*command):
-        prepare("cpu", *command[1:])
-        return torch.device(on)
+    def prepare_on_gpu(*command):
+        prepare_on_cpu("cpu", *command[1:])
+        return torch.device(device)
 
-    prepare = start_run.prepare_process
+    prepare_on_cpu = start_run.prepare_process
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(start_run, "prepare_process", on_it)
+        patch.setattr(start_run, "prepare_process", prepare_on_gpu)
         return run_command("train", *settings)
 
 
-def broken_off(on, name, *settings):
-    """Return the folder of a run whose machine fails at its end, after its last checkpoint."""
+def train_and_fail(device, name, *settings):
+    """Return the folder of a run that fails at its end, after its last checkpoint."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Trainer, "finish", Mock(side_effect=OSError("no power")))
-        assert train(on, *settings, f"name={name}") == 1
+        assert train(device, *settings, f"name={name}") == 1
     (folder,) = Path("outputs").glob(f"*/*/{name}")
     return folder
 
 
 @pytest.mark.parametrize("algo", LEARNERS)
-def test_a_run_learns_what_it_does_on_the_cpu(algo):
-    """Where nothing is lost on the way to the device and back, only rounding may differ."""
+def test_training_matches_cpu(algo):
+    """A run that is resumed on the device differs from one on the CPU by rounding only."""
     command = [*LEARNERS[algo], *TRAIN, f"algo={algo}", "game=kuhn"]
-    settings = replace_settings(command, *MORE.get(algo, "").split())
-    folder = broken_off(NAME, "device", *settings)
-    assert train(NAME, f"resume={folder}") == 0
-    found = rows(folder)
+    settings = replace_settings(command, *EXTRA_SETTINGS.get(algo, "").split())
+    folder = train_and_fail(DEVICE, "device", *settings)
+    assert train(DEVICE, f"resume={folder}") == 0
+    metrics = rows(folder)
     assert train("cpu", *settings, "name=cpu") == 0
     (folder,) = Path("outputs").glob("*/*/cpu")
-    expected = rows(folder)
-    assert len(found) == len(expected) > 1
-    for one, other in zip(found, expected, strict=True):
-        assert one == pytest.approx(other, rel=1e-3, abs=1e-6)
+    cpu_metrics = rows(folder)
+    assert len(metrics) == len(cpu_metrics) > 1
+    for row, cpu_row in zip(metrics, cpu_metrics, strict=True):
+        assert row == pytest.approx(cpu_row, rel=1e-3, abs=1e-6)
 
 
 @pytest.mark.parametrize(
-    ("algo", "one", "other"), [("nfsp_ppo", "cpu", NAME), ("nfsp", NAME, "cpu")]
+    ("algo", "old", "new"), [("nfsp_ppo", "cpu", DEVICE), ("nfsp", DEVICE, "cpu")]
 )
-def test_a_run_goes_on_on_another_device(algo, one, other):
-    folder = broken_off(one, "moved", *LEARNERS[algo], *TRAIN, "game=kuhn", f"algo={algo}")
-    assert train(other, f"resume={folder}", f"device={'cuda' if other == NAME else other}") == 0
+def test_run_resumes_on_another_device(algo, old, new):
+    folder = train_and_fail(old, "moved", *LEARNERS[algo], *TRAIN, "game=kuhn", f"algo={algo}")
+    assert train(new, f"resume={folder}", f"device={'cuda' if new == DEVICE else new}") == 0
     assert rows(folder)[-1]["decisions"] >= 200

@@ -1,11 +1,11 @@
-"""Every shape of networks and every player does on the device what it does on the CPU."""
+"""Networks and players have the same outputs on the simulated device as on the CPU."""
 
 from copy import deepcopy
 
 import numpy as np
 import pytest
 import torch
-from device_simulator import NAME, simulate_device
+from device_simulator import DEVICE, simulate_device
 from random_games import play
 
 from poker_rl.algos import load_algorithm
@@ -16,9 +16,9 @@ from poker_rl.nets.history_net import ReplicatedLSTM
 from poker_rl.players import load_player, range_policy
 from poker_rl.players.range_policy import start_network_query
 
-# Small games first: what does not play one of them plays another one.
+# Small games first; not every network and player supports every game.
 GAMES = ("nolimit_leduc", "kuhn", "leduc", "limit_holdem", "limit_holdem_6p", "nolimit_holdem")
-# A learner that takes most shapes, and one without a critic for those that can't be one.
+# PPO takes most networks; REINFORCE also takes those that can't be a critic.
 SMALL = {
     "ppo": ("algo.tables=8", "algo.rollout_steps=4", "algo.minibatches=2", "algo.epochs=1"),
     "reinforce": ("algo.hands_per_iteration=8",),
@@ -31,8 +31,8 @@ def device():
         yield simulator
 
 
-def in_a_game(load):
-    """The first game that is not refused, and what was loaded for it."""
+def load_in_first_game(load):
+    """Return the first game without a ConfigError, and what was loaded for it."""
     for name in (*GAMES, "big2"):
         try:
             game = load_game(name)
@@ -46,56 +46,56 @@ def query(player, game):
     """Return probabilities and values of a player at the decisions of two hands."""
     _, moves = play(game, 2, seed=0)
     tables = [move.records for move in moves]
-    answers = [
+    outputs = [
         [ask(records) for ask in (player.action_probs, player.state_values, player.action_values)]
         for records in tables
     ]
-    return [x for one in answers for x in one if x is not None]
+    return [x for row in outputs for x in row if x is not None]
 
 
-NETS = ["amounts_lstm", "k1", "lstm", "mlp_tanh"]  # of each kind of layers and inputs
+NETS = ["amounts_lstm", "k1", "lstm", "mlp_tanh"]  # one of each kind of layers and inputs
 
 
 @pytest.mark.parametrize("name", NETS)
-def test_a_shape_of_networks(name):
-    """It learns, plays, is saved and read again; instances are routed to their copies."""
+def test_network_matches_cpu(name):
+    """In training, and in the play of each instance before and after saving and loading."""
 
-    def learner(game, algo, on=NAME):
+    def load_learner(game, algo, device=DEVICE):
         net = (f"net={name}", "algo.instances=2")
-        return load_algorithm(algo, game, *SMALL[algo], *net, device=torch.device(on))
+        return load_algorithm(algo, game, *SMALL[algo], *net, device=torch.device(device))
 
-    def either(game):
+    def load_ppo_or_reinforce(game):
         try:
-            return "ppo", learner(game, "ppo")
+            return "ppo", load_learner(game, "ppo")
         except ConfigError:
-            return "reinforce", learner(game, "reinforce")
+            return "reinforce", load_learner(game, "reinforce")
 
-    game, (algo, here) = in_a_game(either)
-    there = learner(game, algo, "cpu")
+    game, (algo, on_gpu) = load_in_first_game(load_ppo_or_reinforce)
+    on_cpu = load_learner(game, algo, "cpu")
     for _ in range(2):
-        found, expected = (
-            {k: v for k, v in one.learn().items() if k != "time/outside_networks"}
-            for one in (here, there)
+        metrics, cpu_metrics = (
+            {k: v for k, v in learner.learn().items() if k != "time/outside_networks"}
+            for learner in (on_gpu, on_cpu)
         )
-        assert found == pytest.approx(expected, rel=1e-3, abs=1e-6)
-    for who, player in here.players().items():
-        other = there.players()[who]
-        again = type(player).from_dict(player.to_dict(), game, torch.device(NAME))
+        assert metrics == pytest.approx(cpu_metrics, rel=1e-3, abs=1e-6)
+    for player_name, player in on_gpu.players().items():
+        cpu_player = on_cpu.players()[player_name]
+        reloaded = type(player).from_dict(player.to_dict(), game, torch.device(DEVICE))
         for k in range(2):
-            theirs = query(other.select_instance(k), game)
-            for copy in (player.select_instance(k), again.select_instance(k)):
-                for one, two in zip(query(copy, game), theirs, strict=True):
-                    np.testing.assert_allclose(one, two, rtol=1e-3, atol=1e-6)
+            cpu_outputs = query(cpu_player.select_instance(k), game)
+            for selected in (player.select_instance(k), reloaded.select_instance(k)):
+                for out, cpu_out in zip(query(selected, game), cpu_outputs, strict=True):
+                    np.testing.assert_allclose(out, cpu_out, rtol=1e-3, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["leduc_ac", "nlhe_ppo", "big2_lookahead"])
-def test_a_player_with_a_network(name):
-    game, here = in_a_game(lambda game: load_player(name, game, torch.device(NAME)))
-    for one, other in zip(query(here, game), query(load_player(name, game), game), strict=True):
-        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-6)
+def test_network_player_matches_cpu(name):
+    game, on_gpu = load_in_first_game(lambda game: load_player(name, game, torch.device(DEVICE)))
+    for out, goal in zip(query(on_gpu, game), query(load_player(name, game), game), strict=True):
+        np.testing.assert_allclose(out, goal, rtol=1e-3, atol=1e-6)
 
 
-def test_exact_evaluation_starts_the_work_of_a_network_without_waiting(device, monkeypatch):
+def test_exact_evaluation_starts_network_queries_without_waiting(device, monkeypatch):
     def start_without_waiting(*arguments):
         with device.recording():
             return start_network_query(*arguments)
@@ -105,48 +105,48 @@ def test_exact_evaluation_starts_the_work_of_a_network_without_waiting(device, m
     game = load_game("leduc")
     tree = PublicTreeEvaluator(game, merge_suits=True)
     for sharing in ("shared", "per_seat"):
-        settings = (*SMALL["ppo"], "net.features=sorted_suits", f"algo.network_sharing={sharing}")
-        made = [
-            load_algorithm("ppo", game, *settings, device=torch.device(on)) for on in (NAME, "cpu")
+        words = (*SMALL["ppo"], "net.features=sorted_suits", f"algo.network_sharing={sharing}")
+        learners = [
+            load_algorithm("ppo", game, *words, device=torch.device(on)) for on in (DEVICE, "cpu")
         ]
-        found, expected = (tree.evaluate_player(one.players()["current"]) for one in made)
-        assert found[1] == pytest.approx(expected[1], abs=1e-6)
-        assert found[0] == pytest.approx(expected[0], abs=1e-6)
+        actual, expected = (tree.evaluate_player(each.players()["current"]) for each in learners)
+        assert actual[1] == pytest.approx(expected[1], abs=1e-6)
+        assert actual[0] == pytest.approx(expected[0], abs=1e-6)
 
 
-@pytest.mark.parametrize("copies", [1, 3])
-def test_an_lstm_reads_the_same_on_the_device_and_never_makes_the_cpu_wait(device, copies):
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_lstm_matches_cpu_and_never_makes_the_cpu_wait(device, replicas):
     steps, width, units = 12, 5, 8
-    there = ReplicatedLSTM((steps, width), units, copies, torch.Generator().manual_seed(0))
-    here = deepcopy(there).to(NAME)
+    on_cpu = ReplicatedLSTM((steps, width), units, replicas, torch.Generator().manual_seed(0))
+    on_gpu = deepcopy(on_cpu).to(DEVICE)
     generator = torch.Generator().manual_seed(1)
-    x = torch.randint(0, 3, (copies, 40, steps, width), generator=generator).float()
-    lengths = torch.randint(0, steps + 1, (copies, 40, 1), generator=generator)
+    x = torch.randint(0, 3, (replicas, 40, steps, width), generator=generator).float()
+    lengths = torch.randint(0, steps + 1, (replicas, 40, 1), generator=generator)
     assert not lengths.all()
     x[torch.arange(steps) >= lengths] = 0
     x = x.flatten(2)
-    weight = torch.randn(copies, 40, units, generator=generator)
-    expected = there(x)
+    weight = torch.randn(replicas, 40, units, generator=generator)
+    expected = on_cpu(x)
     (weight * expected).sum().backward()
-    x, weight = x.to(NAME), weight.to(NAME)
+    x, weight = x.to(DEVICE), weight.to(DEVICE)
     with device.recording():
-        found = here(x)
-        (weight * found).sum().backward()
+        out = on_gpu(x)
+        (weight * out).sum().backward()
         with torch.no_grad():
-            again = here(x)
-    torch.testing.assert_close(found.cpu(), expected, atol=1e-5, rtol=0)
-    torch.testing.assert_close(again.cpu(), expected, atol=1e-5, rtol=0)
-    for mine, theirs in zip(here.parameters(), there.parameters(), strict=True):
-        torch.testing.assert_close(mine.grad.cpu(), theirs.grad, atol=1e-5, rtol=1e-5)
+            out_without_gradient = on_gpu(x)
+    torch.testing.assert_close(out.cpu(), expected, atol=1e-5, rtol=0)
+    torch.testing.assert_close(out_without_gradient.cpu(), expected, atol=1e-5, rtol=0)
+    for own, goal in zip(on_gpu.parameters(), on_cpu.parameters(), strict=True):
+        torch.testing.assert_close(own.grad.cpu(), goal.grad, atol=1e-5, rtol=1e-5)
 
 
-def test_the_cpu_waits_as_often_for_many_updates_as_for_one(device):
+def test_number_of_cpu_waits_does_not_depend_on_gradient_steps(device):
     small = ["algo.tables=20", "algo.batch_size=8", "algo.learning_starts=8", "algo.train_freq=2"]
     waits, updates = [], []
     for gradient_steps in (1, 5):
         steps = f"algo.gradient_steps={gradient_steps}"
         learner = load_algorithm(
-            "nfsp", load_game("kuhn"), *small, steps, device=torch.device(NAME)
+            "nfsp", load_game("kuhn"), *small, steps, device=torch.device(DEVICE)
         )
         for _ in range(12):
             learner.learn()
