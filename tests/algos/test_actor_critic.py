@@ -12,7 +12,7 @@ from learner_contexts import (
     record_results,
 )
 from random_games import game as game_of
-from resuming import check_resumes_to_the_bit
+from resuming import check_bitwise_resume
 
 from poker_rl.algos.actor_critic import compute_neurd_loss
 from poker_rl.config import ConfigError
@@ -100,7 +100,7 @@ AVERAGE = average_settings(capacity=100, iteration_weight_power=1.5)
 )
 def test_every_setting_trains_and_resumes_to_the_bit(changed):
     game = game_of("kuhn_3p")
-    check_resumes_to_the_bit(game, lambda seed: learner(game, seed, **changed))
+    check_bitwise_resume(game, lambda seed: learner(game, seed, **changed))
 
 
 def test_the_traverser_alone_explores():

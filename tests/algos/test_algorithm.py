@@ -5,7 +5,7 @@ from contextlib import nullcontext
 import numpy as np
 import pytest
 import torch
-from learner_contexts import compose_learner, sole
+from learner_contexts import compose_learner, single_opponent
 from small_learners import list_small_overrides
 from toy_games import kuhn
 
@@ -27,7 +27,7 @@ from poker_rl.players import load_player
 def test_no_network_is_left_to_an_opponent(network_sharing, seating, learns):
     """Networks of seats or agents that the opponent plays would stay as they were drawn."""
     own = [f"algo.network_sharing={network_sharing}", f"algo.seating={seating}"]
-    caller = sole(load_player("call", kuhn()))
+    caller = single_opponent(load_player("call", kuhn()))
     message = f"^algo.network_sharing: {network_sharing} needs self-play; "
     with nullcontext() if learns else pytest.raises(ConfigError, match=message):
         compose_learner(["algo=ppo", *own], kuhn(), opponents=caller)
@@ -48,7 +48,7 @@ def test_iterations_without_a_decision_do_no_harm(algo, settings):
     own = [f"algo.{setting}" for setting in settings]
     own += [] if algo == "apu" else ["algo.seating=shuffled"]
     words = [f"algo={algo}", "net=mlp_small", *own]
-    learner = compose_learner(words, game, opponents=sole(load_player("fold", game)))
+    learner = compose_learner(words, game, opponents=single_opponent(load_player("fold", game)))
     decided = []
     for _ in range(20):
         before = learner.progress.decisions

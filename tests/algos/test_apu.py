@@ -16,7 +16,7 @@ from learner_contexts import (
 )
 from random_games import deal_tables
 from random_games import game as game_of
-from resuming import check_resumes_to_the_bit
+from resuming import check_bitwise_resume
 from toy_games import kuhn
 
 from poker_rl.config import ConfigError
@@ -276,7 +276,7 @@ def test_resumed_equals_uninterrupted_to_the_bit(variant):
     game = game_of("leduc")
     changed = {"variant": variant, "replay_capacity": 40, "agent_switch_period": 8}
     changed["opponent_pool"] = OpponentPoolSettings(play_prob=0.5, snapshot_interval=2, capacity=2)
-    check_resumes_to_the_bit(game, lambda seed: apu(game, seed, **changed), steps=9)
+    check_bitwise_resume(game, lambda seed: apu(game, seed, **changed), steps=9)
 
 
 @pytest.mark.parametrize(("variant", "net"), [("apu", LSTM), ("apu_ctrl", MLP_16)])

@@ -5,7 +5,7 @@ import pyspiel
 import pytest
 import torch
 from random_games import game
-from toy_games import forgetful, kuhn, label, leduc, leduc_8, numba_threads, two_cores
+from toy_games import imperfect_recall_kuhn, kuhn, label, leduc, leduc_8, numba_threads, two_cores
 
 from poker_rl.algos.tabular.mccfr import MCCFR
 from poker_rl.algos.tabular.small_game_equilibrium import compute_equilibrium
@@ -178,4 +178,4 @@ def test_the_equilibrium_of_a_small_game_is_one(name, most, monkeypatch):
     tree = get_tree(played)
     assert exploitability(tree, player.action_probs(tree.infoset_records)) < most
     assert compute_equilibrium(played) is player
-    assert compute_equilibrium(forgetful(monkeypatch)) is None  # it cannot be enumerated
+    assert compute_equilibrium(imperfect_recall_kuhn(monkeypatch)) is None  # it has no solution

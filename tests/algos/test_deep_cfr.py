@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 import torch
 from learner_contexts import build_learner, cpu_context, learn_decisions, measure_exploitability
-from resuming import check_resumes_to_the_bit
+from resuming import check_bitwise_resume
 from toy_games import kuhn, label, leduc
-from tree_values import any_policy, compute_counterfactual_values
+from tree_values import compute_counterfactual_values, random_policy
 
 from poker_rl.algos.deep_cfr import traverse_hands
 from poker_rl.config import ConfigError
@@ -37,7 +37,7 @@ def agents_of(game, hands=1):
 def test_sampled_regrets_are_the_exact_ones_in_the_mean(game):
     """At each infoset met 40 times and more, within 6 standard errors of 20 traversals."""
     tree, hands, times = get_tree(game), 1000, 20
-    services, policy = agents_of(game, hands), any_policy(tree, 1)
+    services, policy = agents_of(game, hands), random_policy(tree, 1)
     rows, _ = services.encode_with_hidden_cards(tree.infoset_records)
     row_index = {row.tobytes(): i for i, row in enumerate(rows)}
 
@@ -145,7 +145,7 @@ def test_a_small_buffer_takes_fewer_steps(batch_size, updates):
 )
 def test_every_setting_trains_and_resumes_to_the_bit(changed):
     game = kuhn(3)
-    check_resumes_to_the_bit(game, lambda seed: learner(game, seed, **changed))
+    check_bitwise_resume(game, lambda seed: learner(game, seed, **changed))
 
 
 def test_a_warm_start_goes_on_from_networks_and_memories():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import torch
 from learner_contexts import cpu_context
-from resuming import check_resumes_to_the_bit
+from resuming import check_bitwise_resume
 from toy_games import kuhn
 
 from poker_rl.algos import NetworkLearner, build_algorithm
@@ -123,7 +123,7 @@ def test_a_learner_with_its_own_features_learns_and_is_saved() -> None:
 
 
 def test_it_resumes_to_the_bit() -> None:
-    check_resumes_to_the_bit(kuhn(), lambda seed: learner(seed, network_sharing="per_betting_node"))
+    check_bitwise_resume(kuhn(), lambda seed: learner(seed, network_sharing="per_betting_node"))
 
 
 def test_features_that_are_no_rows_are_refused() -> None:

@@ -13,7 +13,7 @@ from learner_contexts import (
     mlp,
 )
 from random_games import game as game_of
-from resuming import check_resumes_to_the_bit
+from resuming import check_bitwise_resume
 from toy_games import kuhn
 
 from poker_rl.algos.dqn import DQN
@@ -184,7 +184,7 @@ def everything_on():
 def test_resumed_equals_uninterrupted_to_the_bit(optimiser, changed):
     game = game_of("leduc")
     fixed = {"optimizer": optimiser, "replay_capacity": 100}
-    check_resumes_to_the_bit(game, lambda seed: nfsp(game, seed, **fixed, **changed), steps=15)
+    check_bitwise_resume(game, lambda seed: nfsp(game, seed, **fixed, **changed), steps=15)
 
 
 def test_dqn_learns_to_beat_a_player_who_always_folds():

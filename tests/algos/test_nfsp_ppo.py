@@ -15,7 +15,7 @@ from learner_contexts import (
     set_outputs,
 )
 from random_games import game as game_of
-from resuming import check_resumes_to_the_bit
+from resuming import check_bitwise_resume
 
 from poker_rl.algos.nfsp_ppo import NFSPWithPPO
 from poker_rl.learning import NEXT_PENDING
@@ -67,7 +67,7 @@ def test_average_play_is_the_average_networks():
 
 def test_resumed_equals_uninterrupted_to_the_bit():
     game = game_of("leduc")
-    check_resumes_to_the_bit(game, lambda seed: nfsp(game, seed))
+    check_bitwise_resume(game, lambda seed: nfsp(game, seed))
 
 
 def test_the_average_comes_near_equilibrium():

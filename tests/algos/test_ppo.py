@@ -5,7 +5,7 @@ import pytest
 import torch
 from learner_contexts import average_settings, build_learner, learn_decisions, ppo_settings
 from random_games import game as game_of
-from resuming import check_resumes_to_the_bit
+from resuming import check_bitwise_resume
 from toy_games import kuhn
 from tree_values import compute_counterfactual_values
 
@@ -129,7 +129,7 @@ def test_random_orders_are_those_of_splitmix64():
 @pytest.mark.parametrize("changed", [{}, everything_on()])
 def test_resumed_equals_uninterrupted_to_the_bit(changed):
     game = game_of("kuhn")
-    check_resumes_to_the_bit(game, lambda seed: ppo(game, seed, **changed), steps=4)
+    check_bitwise_resume(game, lambda seed: ppo(game, seed, **changed), steps=4)
 
 
 def test_instances_do_not_touch_each_other():

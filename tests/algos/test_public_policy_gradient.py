@@ -8,9 +8,9 @@ from learner_contexts import (
     learn_decisions,
     measure_exploitability,
 )
-from resuming import check_resumes_to_the_bit
+from resuming import check_bitwise_resume
 from toy_games import kuhn, label, leduc
-from tree_values import any_policy, compute_counterfactual_values
+from tree_values import compute_counterfactual_values, random_policy
 
 from poker_rl.algos.sampled_board_values import SampledPublicTree, sample_in_proportion
 from poker_rl.config import ConfigError
@@ -43,7 +43,7 @@ def find_infosets(tree, sampled_tree, decisions):
 def test_advantages_on_all_boards_are_exact(game):
     """With as many boards as there are, every information set is met with its exact regrets."""
     tree = get_tree(game)
-    policy = any_policy(tree, 1)
+    policy = random_policy(tree, 1)
     sampled_tree = SampledPublicTree(game, merge_suits=False, board_count=100, exploration=0.0)
     player, generator = TabularPlayer(game, policy), np.random.default_rng(0)
     board_decisions = sampled_tree.evaluate_policy(player, generator)
@@ -80,7 +80,7 @@ def test_the_mean_over_sampled_boards_is_exact():
     """The advantages before the board, times the other seat's reach, within 5 standard errors."""
     game = leduc()
     tree = get_tree(game)
-    player = TabularPlayer(game, any_policy(tree, 2))
+    player = TabularPlayer(game, random_policy(tree, 2))
     generator = np.random.default_rng(3)
 
     def measure(count):
@@ -113,7 +113,7 @@ def test_learns_kuhn_and_resumes_to_the_bit():
     learn_decisions(one, 100_000)
     after = measure_exploitability(game, one.players()["weight_average"])
     assert after < before / 4  # 0.46 and 0.06 antes
-    check_resumes_to_the_bit(game, lambda seed: learner(game, seed))
+    check_bitwise_resume(game, lambda seed: learner(game, seed))
 
 
 def test_refuses_more_than_two_seats():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from learner_contexts import build_learner, record_results
-from resuming import check_resumes_to_the_bit
+from resuming import check_bitwise_resume
 from toy_games import kuhn
 
 from poker_rl.algos.reinforce import MovingAverageBaseline
@@ -73,7 +73,7 @@ def test_against_a_fixed_player_only_the_first_seat_learns():
 
 def test_a_resumed_run_goes_on_to_the_bit():
     changed = {"optimizer": "adam", "instances": 3, "seating": "shuffled"}
-    check_resumes_to_the_bit(kuhn(), lambda seed: reinforce(kuhn(), seed=seed, **changed))
+    check_bitwise_resume(kuhn(), lambda seed: reinforce(kuhn(), seed=seed, **changed))
 
 
 def test_against_the_equilibrium_the_median_model_comes_closer_to_optimal():

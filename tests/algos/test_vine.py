@@ -10,7 +10,7 @@ from learner_contexts import (
     measure_exploitability,
     ppo_settings,
 )
-from resuming import check_resumes_to_the_bit
+from resuming import check_bitwise_resume
 from torch import nn
 from toy_games import kuhn, label, leduc
 from tree_values import compute_counterfactual_values
@@ -125,7 +125,7 @@ def test_comes_near_equilibrium_on_kuhn():
 )
 def test_every_setting_trains_and_resumes_to_the_bit(changed):
     game = kuhn(3)
-    check_resumes_to_the_bit(game, lambda seed: learner(game, seed, **changed))
+    check_bitwise_resume(game, lambda seed: learner(game, seed, **changed))
 
 
 def test_a_warm_start_from_ppo_copies_its_critic_to_the_average_of_critics():

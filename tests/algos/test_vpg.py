@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 from learner_contexts import build_learner, measure_exploitability, mlp, record_results
-from resuming import check_resumes_to_the_bit
+from resuming import check_bitwise_resume
 from toy_games import kuhn
 
 from poker_rl.config.schedules import Constant
@@ -92,7 +92,7 @@ def test_a_batch_ends_when_the_member_that_acts_least_has_acted_so_often(instanc
     ],
 )
 def test_a_resumed_run_goes_on_to_the_bit(changed):
-    check_resumes_to_the_bit(kuhn(), lambda seed: vpg(kuhn(), seed, **changed))
+    check_bitwise_resume(kuhn(), lambda seed: vpg(kuhn(), seed, **changed))
 
 
 def test_self_play_on_kuhn_comes_closer_to_equilibrium():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from random_games import deal_tables
-from toy_games import forgetful, kuhn, label, leduc
+from toy_games import imperfect_recall_kuhn, kuhn, label, leduc
 
 from poker_rl.config import ConfigError
 from poker_rl.games import GameTree, game_tree, get_tree, load_game
@@ -87,6 +87,6 @@ def test_what_is_not_in_a_tree_is_refused(monkeypatch):
     """Such as an information set after different numbers of moves, which would be two."""
     why = r"^game: forgetful has an information set that is reached after"
     with pytest.raises(ConfigError, match=why):
-        GameTree(forgetful(monkeypatch))
+        GameTree(imperfect_recall_kuhn(monkeypatch))
     with pytest.raises(KeyError, match="not in this tree"):
         get_tree(kuhn()).lookup_infosets(get_tree(kuhn(3)).infoset_records)

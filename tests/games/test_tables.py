@@ -3,7 +3,7 @@
 import numba
 import numpy as np
 import pytest
-from learner_contexts import sole
+from learner_contexts import single_opponent
 from random_games import KINDS, deal_tables, game, play, play_records
 
 from poker_rl.config import ConfigError
@@ -291,7 +291,7 @@ def uniformly(rows):
 
 
 def test_the_only_learner_is_always_dealt_in():
-    caller = sole(load_player("call", DRAWN))
+    caller = single_opponent(load_player("call", DRAWN))
     rollout = Rollout(DRAWN, 20_000, 0, opponents=caller, seating="shuffled")
     batch = rollout.play_full_hands(uniformly)
     assert (batch.agent == 0).all()

@@ -31,7 +31,7 @@ def make_record(hands):
 
 
 def make_tables(*hands):
-    """Return such a table by the names of the cards; missing seats have the three of spades."""
+    """Return such a table for hands such as `3d3c`; missing seats have the three of spades."""
     rest = ["3s"] * (4 - len(hands))
     record = make_record([cards(hand) for hand in (*hands, *rest)])
     return tables_from_records(BIG2, np.array([record]))
@@ -51,13 +51,13 @@ def play_moves(tables, *names):
 
 
 def compute_strength(hand):
-    """Return number of cards, category and what decides within it; None for an invalid hand."""
+    """Return size, category and tie-breaker of a hand; None for an invalid hand."""
     hand = sorted(hand)
     ranks, suits = [card // 4 for card in hand], {card % 4 for card in hand}
-    most = Counter(ranks).most_common()
-    groups = sorted(count for _, count in most)
+    rank_counts = Counter(ranks).most_common()
+    groups = sorted(count for _, count in rank_counts)
     size, top = len(hand), (max(hand),)
-    if size <= 3 and len(most) == 1:
+    if size <= 3 and len(rank_counts) == 1:
         return size, 0, top if size < 3 else (ranks[0],)
     if size == 4 and groups in ([4], [2, 2]):
         return size, int(groups == [4]), top
@@ -66,7 +66,7 @@ def compute_strength(hand):
         if straight and len(suits) == 1:
             return size, 3, top
         if groups == [2, 3]:
-            return size, 2, (most[0][0],)
+            return size, 2, (rank_counts[0][0],)
         if straight or len(suits) == 1:
             return size, int(not straight), top
     return None
@@ -76,13 +76,13 @@ def list_followers(own, previous):
     """Return all sets of own cards that may be played on the previous hand; () is a pass."""
     beat = compute_strength(previous) if len(previous) else None
     sizes = [len(previous)] if len(previous) else range(1, 6)
-    found = {()} if len(previous) else set()
+    followers = {()} if len(previous) else set()
     for size in sizes:
         for hand in combinations(sorted(own), size):
-            what = compute_strength(hand)
-            if what is not None and (beat is None or what > beat):
-                found.add(hand)
-    return found
+            strength = compute_strength(hand)
+            if strength is not None and (beat is None or strength > beat):
+                followers.add(hand)
+    return followers
 
 
 def get_hand_to_beat(record):
@@ -113,6 +113,6 @@ def hard_hands(count, seed):
         possible = []
         size = int(generator.integers(1, 6))
         while not possible:
-            some = generator.choice(rest, 13, replace=False).tolist()
-            possible = [hand for hand in list_followers(some, ()) if len(hand) == size]
+            sample = generator.choice(rest, 13, replace=False).tolist()
+            possible = [hand for hand in list_followers(sample, ()) if len(hand) == size]
         yield held, list(possible[generator.integers(len(possible))])

@@ -23,8 +23,8 @@ def order_decisions(batch):
     for i, (start, end) in enumerate(pairwise(starts)):
         table, rows = indices[1][start:end], np.arange(start, end)
         seat = columns["seat"][i, table]
-        earlier = last_row[table, seat]
-        next_row[earlier[earlier != NO_ROW]] = rows[earlier != NO_ROW]
+        previous = last_row[table, seat]
+        next_row[previous[previous != NO_ROW]] = rows[previous != NO_ROW]
         last_row[table, seat] = rows
         if i < seats:
             continue
@@ -34,30 +34,30 @@ def order_decisions(batch):
         reward[final[final != NO_ROW]] = columns["payoffs"][i - seats, ended][final != NO_ROW]
         last_row[ended] = NO_ROW
     names = ("observation", "hidden_cards", "mask", "action", "log_prob", "seat", "replica")
-    found = {name: columns[name][indices] for name in names}
-    found |= {"table": indices[1], "agent": columns["seat"][indices]}
-    rows = RolloutBatch(**found, next_row=next_row, reward=reward)
+    selected = {name: columns[name][indices] for name in names}
+    selected |= {"table": indices[1], "agent": columns["seat"][indices]}
+    rows = RolloutBatch(**selected, next_row=next_row, reward=reward)
     return rows, columns["is_learner"][indices]
 
 
 def record_decisions(learner):
     """Return a list that gets the decisions of each iteration, see `order_decisions`.
 
-    It checks that the learner uses those learned from whose end is known, and no others.
+    Also check that the learner uses just its own decisions of which the outcome is known.
     """
     batches = []
     prepare = learner._prepare_data
 
-    def watching():
+    def prepare_and_record():
         prepare()
         batch = learner._rollout.batch
         rows, is_learner = order_decisions(batch)
         batches.append((rows, is_learner))
         is_used = batch.is_decision.new_zeros(batch.is_decision.numel())
         is_used[learner._inputs.cells] = learner._inputs.columns["is_used"]
-        found = is_used.view_as(batch.is_decision)[batch.is_decision]
-        np.testing.assert_array_equal(found, is_learner & (rows.next_row != NEXT_PENDING))
-        assert int(is_used.sum()) == len(found.nonzero())
+        actual = is_used.view_as(batch.is_decision)[batch.is_decision]
+        np.testing.assert_array_equal(actual, is_learner & (rows.next_row != NEXT_PENDING))
+        assert int(is_used.sum()) == len(actual.nonzero())
 
-    learner._prepare_data = watching
+    learner._prepare_data = prepare_and_record
     return batches

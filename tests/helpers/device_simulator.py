@@ -18,42 +18,42 @@ from torch.utils.backend_registration import _setup_privateuseone_for_python_bac
 
 from poker_rl.learning.cuda_graphs import CapturedStep
 
-NAME = "simulated"
+DEVICE = "simulated"
 aten = torch.ops.aten
 
-INTO = {aten.copy_.default, aten._foreach_copy_.default}
-# A GPU takes indices from the CPU, beside copies.
-MAY_MIX = {*INTO, aten._to_copy.default, aten.index.Tensor}
-# What gives a number to the CPU, or a tensor whose size depends on the values: the CPU has to wait.
-AWAITED = "_local_scalar_dense", "_unique2", "bincount", "equal", "masked_select", "nonzero"
-AWAITED = {*(getattr(aten, name).default for name in AWAITED), aten.repeat_interleave.Tensor}
+COPY_INTO = {aten.copy_.default, aten._foreach_copy_.default}
+# A GPU mixes devices only in copies, and takes indices from the CPU.
+MAY_MIX = {*COPY_INTO, aten._to_copy.default, aten.index.Tensor}
+# The CPU waits for operations that return a number, or a tensor whose size depends on values.
+WAITING = "_local_scalar_dense", "_unique2", "bincount", "equal", "masked_select", "nonzero"
+WAITING = {*(getattr(aten, name).default for name in WAITING), aten.repeat_interleave.Tensor}
 
 
 GATES = (torch.sigmoid, torch.sigmoid, torch.tanh, torch.sigmoid)
 
 
 def _lstm_cell(inputs, hidden, cell, input_bias, hidden_bias):
-    """Return state and cell after a step, [B, units], and the gates' activations."""
+    """Return state and cell after a step, [B, units], and the gates i, f, g, o of PyTorch."""
     gates = (inputs + hidden + input_bias + hidden_bias).chunk(4, 1)
-    write, keep, new, show = (f(gate) for f, gate in zip(GATES, gates, strict=True))
-    cell = keep * cell + write * new
-    return show * cell.tanh(), cell, torch.cat([write, keep, new, show], 1)
+    i, f, g, o = (activate(gate) for activate, gate in zip(GATES, gates, strict=True))
+    cell = f * cell + i * g
+    return o * cell.tanh(), cell, torch.cat([i, f, g, o], 1)
 
 
 def _lstm_cell_backward(grad_state, grad_cell, cell, next_cell, activations, has_bias):
     """Return the gradients of the gates before activation, of the cell, and of a bias."""
-    write, keep, new, show = activations.chunk(4, 1)
+    i, f, g, o = activations.chunk(4, 1)
     tanh = next_cell.tanh()
-    of_cell = torch.zeros_like(cell) if grad_cell is None else grad_cell
-    of_show = torch.zeros_like(cell)
+    d_cell = torch.zeros_like(cell) if grad_cell is None else grad_cell
+    d_o = torch.zeros_like(cell)
     if grad_state is not None:
-        of_cell = of_cell + grad_state * show * (1 - tanh**2)
-        of_show = grad_state * tanh * show * (1 - show)
-    of_write = of_cell * new * write * (1 - write)
-    of_keep = of_cell * cell * keep * (1 - keep)
-    of_new = of_cell * write * (1 - new**2)
-    of_gates = torch.cat([of_write, of_keep, of_new, of_show], 1)
-    return of_gates, of_cell * keep, of_gates.sum(0)
+        d_cell = d_cell + grad_state * o * (1 - tanh**2)
+        d_o = grad_state * tanh * o * (1 - o)
+    d_i = d_cell * g * i * (1 - i)
+    d_f = d_cell * cell * f * (1 - f)
+    d_g = d_cell * i * (1 - g**2)
+    d_gates = torch.cat([d_i, d_f, d_g, d_o], 1)
+    return d_gates, d_cell * f, d_gates.sum(0)
 
 
 # Operations that PyTorch has for GPUs only.
@@ -75,28 +75,28 @@ class SimulatedTensor(torch.Tensor):
     """Tensor of the device, whose values are in the CPU tensor `inner`."""
 
     inner: torch.Tensor
-    __torch_function__ = torch._C._disabled_torch_function_impl  # what it gives keeps its class
+    __torch_function__ = torch._C._disabled_torch_function_impl  # results keep their class
 
     @staticmethod
     def __new__(cls, inner):
-        made = torch.Tensor._make_wrapper_subclass(
+        created = torch.Tensor._make_wrapper_subclass(
             cls,
             inner.shape,
             strides=inner.stride(),
             storage_offset=inner.storage_offset(),
             dtype=inner.dtype,
-            device=f"{NAME}:0",  # as of a GPU that is "cuda" when it is chosen
+            device=f"{DEVICE}:0",  # as the device "cuda" is "cuda:0"
         )
-        made.inner = inner
-        return made
+        created.inner = inner
+        return created
 
     @classmethod
     def __torch_dispatch__(cls, operation, types, args=(), kwargs=None):
-        raise RuntimeError(f"{operation}: the device {NAME} was left")
+        raise RuntimeError(f"{operation}: the device {DEVICE} was left")
 
     def numpy(self, *, force=False):
         """Raise TypeError, as for every device but the CPU."""
-        raise TypeError(f"can't convert {NAME} device type tensor to numpy. Use Tensor.cpu()")
+        raise TypeError(f"can't convert {DEVICE} device type tensor to numpy. Use Tensor.cpu()")
 
     def tolist(self):
         """Return a list; torch's method does not support wrapper subclasses."""
@@ -123,20 +123,20 @@ class SimulatedTensor(torch.Tensor):
         return f"SimulatedTensor({self.inner})"
 
 
-def _each(change, tree):
+def _map_tensors(change, tree):
     """Map the tensors in nested lists and tuples; torch's `tree_map` takes ten times as long."""
     if isinstance(tree, torch.Tensor):
         return change(tree)
     if isinstance(tree, list | tuple):
-        return type(tree)([_each(change, x) for x in tree])
+        return type(tree)([_map_tensors(change, x) for x in tree])
     return tree
 
 
 class SimulatedGraph:
-    """Operations of the device that `replay` runs on the memory of the recording, as a CUDA graph.
+    """Recorded operations that `replay` runs again on the same memory, as a CUDA graph does.
 
-    The recording runs them too, while a GPU only records them; so the first replay does nothing.
-    Memory that the CPU reads or writes in a recorded copy has to stay the same, too.
+    Unlike a GPU, the simulator also runs them while it records; so the first replay does nothing.
+    The CPU tensors of a recorded copy have to keep their memory, too.
     """
 
     def __init__(self):
@@ -144,11 +144,11 @@ class SimulatedGraph:
         self.replays = 0
 
     def register_generator_state(self, generator):
-        """Do nothing; a replay draws from the generators of the recording."""
+        """Do nothing; a replay samples from the generators of the recording."""
 
-    def add(self, operation, args, kwargs, made):
+    def add(self, operation, args, kwargs, results):
         """Record an operation with its arguments and results, tensors of the CPU."""
-        self._calls.append((operation, args, kwargs, made))
+        self._calls.append((operation, args, kwargs, results))
 
     def replay(self):
         """Run the recorded operations."""
@@ -156,19 +156,19 @@ class SimulatedGraph:
         if self.replays == 1:
             return
         with _disable_current_modes(), torch.no_grad():
-            for operation, args, kwargs, made in self._calls:
+            for operation, args, kwargs, results in self._calls:
                 fresh = ONLY_ON_GPUS.get(operation, operation)(*args, **kwargs)
-                for old, new in zip(_list_tensors(made), _list_tensors(fresh), strict=True):
-                    # views and what is changed in place are in this memory already
+                for old, new in zip(_list_tensors(results), _list_tensors(fresh), strict=True):
+                    # views and results of in-place operations are in this memory already
                     if old.untyped_storage().data_ptr() != new.untyped_storage().data_ptr():
                         old.copy_(new)
 
 
 def _list_tensors(tree):
     """Return the tensors in nested lists and tuples."""
-    found = []
-    _each(lambda x: found.append(x) or x, tree)
-    return found
+    tensors = []
+    _map_tensors(lambda x: tensors.append(x) or x, tree)
+    return tensors
 
 
 class DeviceSimulator(TorchDispatchMode):
@@ -199,100 +199,100 @@ class DeviceSimulator(TorchDispatchMode):
             self._graph = None
 
     def __torch_dispatch__(self, operation, types, args=(), kwargs=None):
-        given = []
+        inputs = []
 
-        def unwrapped(x):
-            given.append(x)
+        def unwrap(x):
+            inputs.append(x)
             return x.inner if isinstance(x, SimulatedTensor) else x
 
-        args = [_each(unwrapped, x) for x in args]
-        inner = {key: _each(unwrapped, x) for key, x in (kwargs or {}).items()}
-        theirs = [x for x in given if isinstance(x, SimulatedTensor)]
-        self._check_one_device(operation, given)
+        args = [_map_tensors(unwrap, x) for x in args]
+        inner = {key: _map_tensors(unwrap, x) for key, x in (kwargs or {}).items()}
+        simulated = [x for x in inputs if isinstance(x, SimulatedTensor)]
+        self._check_one_device(operation, inputs)
         requested = inner.get("device")
-        here = bool(theirs) if requested is None else torch.device(requested).type == NAME
-        if here and requested is not None:
+        on_device = bool(simulated) if requested is None else torch.device(requested).type == DEVICE
+        if on_device and requested is not None:
             inner["device"] = torch.device("cpu")
-        made = ONLY_ON_GPUS.get(operation, operation)(*args, **inner)
-        if self._graph is not None and (here or theirs):
-            of_device = {id(x.inner) for x in theirs}
+        out = ONLY_ON_GPUS.get(operation, operation)(*args, **inner)
+        if self._graph is not None and (on_device or simulated):
+            simulated_ids = {id(x.inner) for x in simulated}
 
-            def as_recorded(x):
-                """A GPU gets the value of a number on the CPU at once, but the memory of copies."""
-                is_number = not x.dim() and id(x) not in of_device and operation not in MAY_MIX
+            def copy_number(x):
+                """Copy CPU numbers: a graph keeps their values, but the addresses of tensors."""
+                is_number = not x.dim() and id(x) not in simulated_ids and operation not in MAY_MIX
                 return x.clone() if is_number else x
 
-            self._graph.add(operation, [_each(as_recorded, x) for x in args], inner, made)
+            self._graph.add(operation, [_map_tensors(copy_number, x) for x in args], inner, out)
 
-        # what is changed in place stays what it is
-        known = {id(x): x for x in given} | {id(x.inner): x for x in theirs}
+        # an in-place operation returns the tensor that it has changed
+        known = {id(x): x for x in inputs} | {id(x.inner): x for x in simulated}
 
-        def wrapped(x):
-            return known[id(x)] if id(x) in known else SimulatedTensor(x) if here else x
+        def wrap(x):
+            return known[id(x)] if id(x) in known else SimulatedTensor(x) if on_device else x
 
-        made = _each(wrapped, made)
-        if here or theirs:
-            waits_not = inner.get("non_blocking", operation in INTO and args[2:] == [True])
-            self._note(operation, given, made, waits_not)
-        return made
+        out = _map_tensors(wrap, out)
+        if on_device or simulated:
+            is_async = inner.get("non_blocking", operation in COPY_INTO and args[2:] == [True])
+            self._track_waits(operation, inputs, out, is_async)
+        return out
 
-    def _check_one_device(self, operation, given):
+    def _check_one_device(self, operation, inputs):
         """Raise MixedDevicesError where a GPU would; scalars may be on any device."""
-        theirs = [isinstance(x, SimulatedTensor) for x in given]
-        others = [tuple(x.shape) for x in given if not isinstance(x, SimulatedTensor) and x.dim()]
-        into_cpu = operation is aten.index.Tensor and not theirs[0]
-        if any(theirs) and others and (operation not in MAY_MIX or into_cpu):
+        is_simulated = [isinstance(x, SimulatedTensor) for x in inputs]
+        shapes = [tuple(x.shape) for x in inputs if not isinstance(x, SimulatedTensor) and x.dim()]
+        indexes_cpu = operation is aten.index.Tensor and not is_simulated[0]
+        if any(is_simulated) and shapes and (operation not in MAY_MIX or indexes_cpu):
             raise MixedDevicesError(
-                f"{operation}: tensors of {NAME} and, of these shapes, of the CPU: {others}"
+                f"{operation}: tensors of {DEVICE} and, of these shapes, of the CPU: {shapes}"
             )
 
-    def _note(self, operation, given, made, waits_not):
-        """Track whether the CPU had to wait; `waits_not` is that of a copy, of pinned memory."""
+    def _track_waits(self, operation, inputs, out, is_async):
+        """Track whether the CPU had to wait; a copy of pinned memory may be non-blocking."""
         copied = (
             operation in MAY_MIX
-            and len({isinstance(x, SimulatedTensor) for x in (*given, *_list_tensors(made))}) > 1
-            and not waits_not
+            and len({isinstance(x, SimulatedTensor) for x in (*inputs, *_list_tensors(out))}) > 1
+            and not is_async
         )
-        masked = operation is aten.index.Tensor and any(x.dtype == torch.bool for x in given[1:])
-        self.busy = not (operation in AWAITED or copied or masked)
+        masked = operation is aten.index.Tensor and any(x.dtype == torch.bool for x in inputs[1:])
+        self.busy = not (operation in WAITING or copied or masked)
         self.waits += not self.busy
         if self._graph is not None and not self.busy:
             raise SynchronizationError(f"{operation} makes the CPU wait")
 
 
 class _Generator(torch.Generator):
-    """Generator for one device, `of`, which samples on the CPU."""
+    """Generator for one type of device, which samples on the CPU."""
 
-    of: str
+    device_type: str
 
     def __new__(cls, device="cpu"):
-        made = super().__new__(cls)
-        made.of = torch.device(device).type
-        return made
+        created = super().__new__(cls)
+        created.device_type = torch.device(device).type
+        return created
 
     def get_state(self):
         """Return the state, which has another size for the device than for the CPU, as on a GPU."""
         state = super().get_state()
-        return torch.cat([state, state[:1]]) if self.of == NAME else state
+        return torch.cat([state, state[:1]]) if self.device_type == DEVICE else state
 
     def set_state(self, state):
         """Set the state; raise RuntimeError for one of the other device."""
         if state.shape != self.get_state().shape:
             raise RuntimeError("RNG state is wrong size")
-        super().set_state(state[:-1].contiguous() if self.of == NAME else state)
+        super().set_state(state[:-1].contiguous() if self.device_type == DEVICE else state)
 
 
-class _Drawing(TorchFunctionMode):
+class _GeneratorCheck(TorchFunctionMode):
     """Function mode that checks that a generator samples for its own device."""
 
     def __torch_function__(self, function, types, args=(), kwargs=None):
-        drawn = function(*args, **(kwargs or {}))
-        of = getattr((kwargs or {}).get("generator"), "of", None)
-        if of is not None and isinstance(drawn, torch.Tensor) and drawn.device.type != of:
+        result = function(*args, **(kwargs or {}))
+        device = getattr((kwargs or {}).get("generator"), "device_type", None)
+        if device is not None and isinstance(result, torch.Tensor) and result.device.type != device:
             raise MixedDevicesError(
-                f"{function}: a generator of {of} and a tensor of {drawn.device}"
+                f"{function}: a generator of {device} and a tensor of {result.device}"
             )
-        return drawn
+        return result
 
 
 @contextmanager
@@ -301,28 +301,28 @@ def simulate_device():
     _register()
     before = torch.__future__.get_overwrite_module_params_on_conversion()
     with ExitStack() as stack:
-        # `Module.to` makes new parameters, as of another class they have to be
+        # `Module.to` has to create new parameters, because their class is another one
         torch.__future__.set_overwrite_module_params_on_conversion(True)
         stack.callback(torch.__future__.set_overwrite_module_params_on_conversion, before)
         stack.enter_context(torch.autograd.set_multithreading_enabled(False))
         stack.enter_context(patch.object(torch, "Generator", _Generator))
-        stack.enter_context(_Drawing())
+        stack.enter_context(_GeneratorCheck())
         yield stack.enter_context(DeviceSimulator())
 
 
 @contextmanager
 def simulate_graphs(simulator):
     """Have captured steps on the device record and replay graphs in this context, as on a GPU."""
-    original = CapturedStep.__init__
+    original_init = CapturedStep.__init__
 
-    def set_up(self, function, device, *args, **kwargs):
-        original(self, function, device, *args, **kwargs)
-        self._uses_graph = device.type == NAME and kwargs.get("is_capturable", True)
+    def init_with_graph(self, function, device, *args, **kwargs):
+        original_init(self, function, device, *args, **kwargs)
+        self._uses_graph = device.type == DEVICE and kwargs.get("is_capturable", True)
         self._stream = MagicMock()
 
     with ExitStack() as stack:
         for owner, name, stand_in in (
-            (CapturedStep, "__init__", set_up),
+            (CapturedStep, "__init__", init_with_graph),
             (torch.cuda, "CUDAGraph", SimulatedGraph),
             (torch.cuda, "graph", simulator.recording),
             (torch.cuda, "Stream", MagicMock),
@@ -336,4 +336,4 @@ def simulate_graphs(simulator):
 @cache
 def _register():
     """Register the device with torch, which is possible once per process."""
-    _setup_privateuseone_for_python_backend(NAME)
+    _setup_privateuseone_for_python_backend(DEVICE)

@@ -1,4 +1,4 @@
-"""The rules that every game needs, of the example of a plug-in and without its optional ones."""
+"""The five required rules of the game of the example plug-in, without its optional rules."""
 
 import sys
 from pathlib import Path

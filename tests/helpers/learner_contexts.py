@@ -1,4 +1,4 @@
-"""Contexts and settings of learners on the CPU, as tests change them."""
+"""Contexts and settings of learners on the CPU, for tests to change."""
 
 import numpy as np
 import torch
@@ -26,11 +26,11 @@ def mlp(*hidden_sizes, activation="relu", init="torch", features="observation"):
 
 
 def cpu_context(game, net, seed=0, opponent=None):
-    device, opponents = torch.device("cpu"), sole(opponent)
+    device, opponents = torch.device("cpu"), single_opponent(opponent)
     return LearnerContext(game=game, net=net, device=device, seed=seed, opponents=opponents)
 
 
-def sole(opponent):
+def single_opponent(opponent):
     """Return the settings of a single opponent; None for self-play."""
     return None if opponent is None else OpponentSettings(players={"fixed": opponent})
 
@@ -50,7 +50,7 @@ def build_learner(algo, game, net, seed, opponent, settings):
 
 
 def ppo_settings(**changed):
-    """Return the settings of `conf/algo/ppo.yaml`, of which some are others."""
+    """Return the settings of `conf/algo/ppo.yaml`, changed for small runs."""
     settings = {key: value for key, value in load_option("algo", "ppo").items() if key[0] != "_"}
     pool = OpponentPoolSettings(play_prob=0.0, snapshot_interval=1, capacity=1)
     settings |= {"tables": 64, "rollout_steps": 8, "minibatches": 2, "opponent_pool": pool}
@@ -59,20 +59,20 @@ def ppo_settings(**changed):
 
 
 def compose_learner(words, game, seed=0, opponents=None, device="cpu", *workers):
-    """Build the learner that words on the command line select."""
+    """Build the learner for overrides of the command line."""
     config = convert_horizons_to_steps(compose_plain_config(words))
     return build_algorithm(config, game, torch.device(device), seed, opponents, *workers)
 
 
 def learn_decisions(learner, count):
-    """Have a learner learn from so many decisions; return its last metrics."""
+    """Train a learner for at least this many decisions; return its last metrics."""
     while learner.progress.decisions < count:
         metrics = learner.learn()
     return metrics
 
 
 def record_results(owner, name):
-    """Return a list that gets the result of each later call of a method."""
+    """Return a list to which each later call of a method adds its result."""
     method, results = getattr(owner, name), []
 
     def record(*arguments):
@@ -84,7 +84,7 @@ def record_results(owner, name):
 
 
 def set_outputs(module, outputs):
-    """Let a network have the same outputs for all inputs."""
+    """Set the last layer of a network so that all inputs have the same outputs."""
     last = module.layers[-1]
     with torch.no_grad():
         last.weight.zero_()
@@ -105,7 +105,7 @@ def always_fold(game):
 
 
 def compute_winnings(game, player, other):
-    """Return what a player wins in each seat from another one, whose policy is a table."""
+    """Return the expected winnings of a player in each seat against a tabular player."""
     tree = get_tree(game)
     policy = player.action_probs(tree.infoset_records)
     mixed = [

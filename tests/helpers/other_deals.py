@@ -10,7 +10,7 @@ def other_deals(played, record, seat, count):
 
     The cards that it does not see are permuted as far as the rules of the game allow.
     """
-    known = key_of(played, record, seat)
+    infoset_key = get_infoset_key(played, record, seat)
     tables = tables_from_records(played, np.array([record] * count))
     generator = np.random.default_rng(0)
     names = played.table_dtype.names or ()
@@ -30,17 +30,17 @@ def other_deals(played, record, seat, count):
             board = definition.seats * definition.hole_cards
             shown = board + sum(definition.board_cards[: int(record["street"]) + 1])
             own = range(first, first + definition.hole_cards)
-            fixed = [int(row["deck"][at]) for at in [*own, *range(board, shown)]]
+            fixed = [int(row["deck"][slot]) for slot in [*own, *range(board, shown)]]
             rest = generator.permutation([c for c in range(definition.deck_size) if c not in fixed])
-            free = [at for at in range(definition.deck_size) if at not in own]
-            free = [at for at in free if not board <= at < shown]
+            free = [slot for slot in range(definition.deck_size) if slot not in own]
+            free = [slot for slot in free if not board <= slot < shown]
             row["deck"][free] = rest
         row["key"], row["draws"] = generator.integers(2**60), i
-        assert key_of(played, row, seat) == known
+        assert get_infoset_key(played, row, seat) == infoset_key
     return list(tables.records)
 
 
-def key_of(played, record, seat):
+def get_infoset_key(played, record, seat):
     """Return the key of the information set of any seat."""
     tables = tables_from_records(played, np.array([record]))
     tables.records["to_act"] = seat

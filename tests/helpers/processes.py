@@ -28,10 +28,10 @@ def default_signals():
 
 def until(condition, process=None):
     """Wait until a condition holds, as long as a process is alive; return the condition's value."""
-    while not (held := condition()):
+    while not (value := condition()):
         assert process is None or process.poll() is None
         time.sleep(0.05)
-    return held
+    return value
 
 
 def is_running(process):

@@ -43,8 +43,8 @@ def sample_definition(between, small=False):
         board.append(between(0, min(1 if small else 3, 5 - sum(board))))
     dealt = seats * hole + sum(board)
     suits = between(1, 4)
-    least = max(2, -(-dealt // suits))
-    ranks = least if small else between(least, MAX_RANKS)
+    min_ranks = max(2, -(-dealt // suits))
+    ranks = min_ranks if small else between(min_ranks, MAX_RANKS)
     if between(0, 1):
         ante, blinds = between(1, 3), []
     else:

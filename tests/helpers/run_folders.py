@@ -12,11 +12,11 @@ def write_run_folder(folder, rows, *, seed=0, names=None, manifest=None, **setti
     """Write a run folder with these rows; runs of higher seeds started later."""
     path = Path(folder)
     path.mkdir(parents=True)
-    cfg = {"seed": seed, "threads": 1, "precision": "highest", "outputs": "outputs"}
-    cfg |= {"name": path.name, "names": {"game": "kuhn", "algo": "ppo"} | dict(names or {})}
-    cfg |= {"budget": 100, "budget_unit": "decisions"}
-    cfg |= {"algo": {"_target_": "poker_rl.algos.ppo.PPO", "gamma": 1.0}} | settings
-    (path / "config.yaml").write_text(yaml.safe_dump(cfg, sort_keys=False))
+    config = {"seed": seed, "threads": 1, "precision": "highest", "outputs": "outputs"}
+    config |= {"name": path.name, "names": {"game": "kuhn", "algo": "ppo"} | dict(names or {})}
+    config |= {"budget": 100, "budget_unit": "decisions"}
+    config |= {"algo": {"_target_": "poker_rl.algos.ppo.PPO", "gamma": 1.0}} | settings
+    (path / "config.yaml").write_text(yaml.safe_dump(config, sort_keys=False))
     content = {"command": "poker-rl train", "status": "finished", "checkpoint": None}
     content |= {"commit": None, "end": None}
     content |= {"resumed": [], "start": f"2026-01-01T00:00:{seed:02}+00:00", "seed": seed}

@@ -1,4 +1,4 @@
-"""Tables, and servers of the page, as the tests of the page need them."""
+"""Tables, sessions and servers of the page, for its tests."""
 
 import os
 import re
@@ -34,7 +34,7 @@ def make_table_setup(game, *names):
 
 
 def make_sessions(folder, setup=None, **settings):
-    """Return the sessions of a page, which are saved in `folder/play`; no table: a start screen."""
+    """Return sessions saved in `folder/play`; without a table, they begin at the start screen."""
     settings = {"outputs": str(folder / "play"), **settings}
     settings = read_plain_yaml(SHIPPED_OPTION_DIR / "play.yaml") | settings
     config = PlayConfig(**convert_fields(PlayConfig, settings, "", {}))
@@ -89,9 +89,9 @@ def start_server(folder, *arguments):
     options = {"cwd": folder, "env": os.environ | {"PYTHONUNBUFFERED": "1"}, "text": True}
     process = subprocess.Popen(command, **options, stdout=subprocess.PIPE)
     for line in process.stdout:
-        found = re.match(r"http://.*:(\d+)(/.*)", line)
-        if found:
-            return ServerProcess(process, int(found[1]), found[2])
+        match = re.match(r"http://.*:(\d+)(/.*)", line)
+        if match:
+            return ServerProcess(process, int(match[1]), match[2])
     raise AssertionError(f"no address was printed, exit code {process.wait()}")
 
 

@@ -33,21 +33,21 @@ def list_small_overrides(algo):
     """Return the overrides for an option of `conf/algo`."""
     config = compose_plain_config([f"algo={algo}"])["algo"]
     parts = {"algo": config, "algo.average_policy": config.get("average_policy") or {}}
-    found = [(prefix, key) for prefix, part in parts.items() for key in SMALL if key in part]
-    return [f"{prefix}.{key}={SMALL[key]}" for prefix, key in found]
+    keys = [(prefix, key) for prefix, part in parts.items() for key in SMALL if key in part]
+    return [f"{prefix}.{key}={SMALL[key]}" for prefix, key in keys]
 
 
 def _list_learners():
     """Return the overrides of one option for each class that has networks, by its name."""
-    found = {}
+    learners = {}
     classes = set()
     for path in sorted((SHIPPED_OPTION_DIR / "algo").glob("*.yaml")):
         config = compose_plain_config([f"algo={path.stem}"])
         target = config["algo"]["_target_"]
         if "net" in config and target not in classes:
             classes.add(target)
-            found[path.stem] = list_small_overrides(path.stem)
-    return found
+            learners[path.stem] = list_small_overrides(path.stem)
+    return learners
 
 
 LEARNERS = _list_learners()

@@ -118,16 +118,16 @@ def settings(**changes):
 
 def train(resume=None, overrides=(), loggers=None, **changes):
     """Train in the current folder."""
-    cfg = settings(**changes)
-    algo = {key: value for key, value in cfg["algo"].items() if key != "_target_"}
-    algorithm = TinyAlgorithm(cfg["seed"], **algo)
+    config = settings(**changes)
+    algo = {key: value for key, value in config["algo"].items() if key != "_target_"}
+    algorithm = TinyAlgorithm(config["seed"], **algo)
     parts = {"game": TinyGame(), "evaluator": TinyEvaluation(), "device": torch.device("cpu")}
     parts |= {"loggers": [TensorBoard()] if loggers is None else loggers, "files_to_copy": {}}
-    train_in_folder(cfg, algorithm, **parts, resume=resume, overrides=overrides)
+    train_in_folder(config, algorithm, **parts, resume=resume, overrides=overrides)
 
 
 def call_before_iteration(patch, number, act):
-    """Have `act` called when a learner has done so many iterations, before the next one."""
+    """Call `act` when a learner has done `number` iterations, before the next one."""
     learn = TinyAlgorithm.learn
 
     def act_and_learn(self):

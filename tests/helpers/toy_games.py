@@ -12,8 +12,8 @@ from poker_rl.games import Tables, load_game
 from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
 
 RANKS = "6789TJQK"
-few = min(count_cores(), numba.config.NUMBA_NUM_THREADS)
-two_cores = pytest.mark.skipif(few < 2, reason="there is one core")
+usable_cores = min(count_cores(), numba.config.NUMBA_NUM_THREADS)
+two_cores = pytest.mark.skipif(usable_cores < 2, reason="there is one core")
 
 
 def kuhn(seats=2):
@@ -29,7 +29,7 @@ def leduc_8():
     return replace(load_game("leduc"), ranks=RANKS)
 
 
-def forgetful(monkeypatch):
+def imperfect_recall_kuhn(monkeypatch):
     """Return Kuhn poker whose information sets contain the own card but no moves."""
 
     def card(tables, rows=None):
@@ -48,7 +48,7 @@ def label(parameter):
 
 @contextmanager
 def numba_threads(count):
-    """Let compiled loops use so many threads in this context."""
+    """Set the number of threads of compiled loops in this context."""
     before = numba.get_num_threads()
     numba.set_num_threads(count)
     try:

@@ -6,7 +6,7 @@ import pytest
 from commands import list_runs, read_last_row, run_command
 from open_spiel.python.algorithms import cfr
 from open_spiel.python.algorithms import exploitability as their_exploitability
-from tree_values import any_policy
+from tree_values import random_policy
 
 from poker_rl.config import ConfigError
 from poker_rl.evaluation import nash_conv
@@ -51,14 +51,14 @@ def test_their_game_has_their_nash_conv(theirs, overrides):
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         game = pyspiel.convert_to_turn_based(game)
     tree = get_tree(load_game("openspiel", *overrides))
-    policy = any_policy(tree, 0)
+    policy = random_policy(tree, 0)
     assert nash_conv(tree, policy) == pytest.approx(their_nash_conv(game, tree, policy))
 
 
 def test_our_game_has_our_nash_conv():
     game = games_to_openspiel.load_game("kuhn", ["game.ante=2"])
     tree = get_tree(game.game)
-    policy = any_policy(tree, 0)
+    policy = random_policy(tree, 0)
     assert their_nash_conv(game, tree, policy) == pytest.approx(nash_conv(tree, policy))
     state = game.new_initial_state()
     for action in (2, 0, 2, 0):  # the king bets and the jack folds

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 from decision_recorder import record_decisions
-from learner_contexts import compose_learner, sole
+from learner_contexts import compose_learner, single_opponent
 from processes import SERVER
 from small_learners import list_small_overrides
 from torch import distributed as dist
@@ -45,7 +45,7 @@ def learner(algo, rank, workers, *overrides, opponent=None):
     game = load_game("leduc")
     words = [f"algo={algo}", "game=leduc", "budget=20000", *overrides]
     bot = None if opponent is None else load_player(opponent, game)
-    return compose_learner(words, game, 5, sole(bot), "cpu", workers, rank)
+    return compose_learner(words, game, 5, single_opponent(bot), "cpu", workers, rank)
 
 
 def share_state(learner):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from decision_recorder import order_decisions
-from learner_contexts import compose_learner, sole
+from learner_contexts import compose_learner, single_opponent
 
 from poker_rl.games import load_game
 from poker_rl.games.tables import Tables, copy_records
@@ -39,7 +39,7 @@ def ppo(game_name, opponent, overrides, on="cpu"):
     game = load_game(game_name)
     words = ["algo=ppo", f"game={game_name}", "budget=20000", *overrides]
     player = None if opponent is None else load_player(opponent, game)
-    return compose_learner(words, game, 3, sole(player), on)
+    return compose_learner(words, game, 3, single_opponent(player), on)
 
 
 def copies(batch):

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 import torch
 from device_simulator import DEVICE, SimulatedTensor, simulate_device, simulate_graphs
-from learner_contexts import compose_learner, sole
+from learner_contexts import compose_learner, single_opponent
 
 from poker_rl.algos import ppo as ppo_module
 from poker_rl.games import load_game
@@ -61,7 +61,7 @@ def learner(device, game_name, algo, *overrides, opponent=None):
     game = load_game(game_name)
     words = [f"algo={algo}", f"game={game_name}", "budget=2000", *overrides]
     bot = None if opponent is None else load_player(opponent, game, torch.device(device))
-    return compose_learner(words, game, 0, sole(bot), device)
+    return compose_learner(words, game, 0, single_opponent(bot), device)
 
 
 def get_tensor_addresses(learner):
