@@ -1,4 +1,4 @@
-"""Rollouts in tensors of fixed shape: against the rules, groups of tables, their advantages."""
+"""Rollouts of fixed length: advantages, the rules, groups of tables, sampling of actions."""
 
 from dataclasses import fields
 
@@ -34,25 +34,25 @@ CASES = [
 IDS = [f"{game} {opponent or ''} {len(overrides)}" for game, opponent, overrides in CASES]
 
 
-def ppo(game_name, opponent, overrides, on="cpu"):
+def ppo(game_name, opponent, overrides, device="cpu"):
     """Return a PPO learner."""
     game = load_game(game_name)
     words = ["algo=ppo", f"game={game_name}", "budget=20000", *overrides]
     player = None if opponent is None else load_player(opponent, game)
-    return compose_learner(words, game, 3, single_opponent(player), on)
+    return compose_learner(words, game, 3, single_opponent(player), device)
 
 
-def copies(batch):
+def copy_columns(batch):
     """Return copies of the tensors of a batch by name."""
     return {field.name: getattr(batch, field.name).clone() for field in fields(batch)}
 
 
 @pytest.mark.parametrize(("game", "opponent", "overrides"), CASES, ids=IDS)
-def test_the_advantages_are_those_along_each_agents_own_decisions(game, opponent, overrides):
+def test_advantages_follow_the_decisions_of_each_agent(game, opponent, overrides):
     learner = ppo(game, opponent, overrides)
     rollout, pool = learner._rollout, learner._opponent_pool
     gamma, gae_lambda, reward_scale = 0.9, 0.8, 2.0
-    total = hidden = 0
+    total = opponents = 0
     for iteration in range(6):
         if pool is not None:
             pool.update(iteration)
@@ -71,19 +71,19 @@ def test_the_advantages_are_those_along_each_agents_own_decisions(game, opponent
         np.testing.assert_array_equal(is_complete[batch.is_decision], ended)
         assert not is_complete[~batch.is_decision].any()
         total += ended.sum()
-        hidden += int((~is_learner).sum())
+        opponents += int((~is_learner).sum())
     assert total > 100
-    assert bool(hidden) == (pool is not None)
+    assert bool(opponents) == (pool is not None)
 
 
 @pytest.mark.parametrize(("game", "overrides"), SELF_PLAY.items(), ids=SELF_PLAY)
-def test_a_batch_holds_what_the_rules_say(game, overrides):
-    """At other tables with the same cards, from decision to decision."""
+def test_batch_agrees_with_the_rules(game, overrides):
+    """Take the same actions at separate tables with the same cards."""
     learner = ppo(game, None, overrides)
     rollout, services = learner._rollout, learner.services
     count = len(services.rollout.agent_of_seat)
     tables = Tables(services.game, count, 0)
-    asks_forced = services.rollout.include_forced_moves
+    has_forced = services.rollout.include_forced_moves
     forced = ended = 0
     for _ in range(6):
         tables.load_records(copy_records(services.rollout.tables.records))
@@ -95,7 +95,7 @@ def test_a_batch_holds_what_the_rules_say(game, overrides):
         for step in range(learner.rollout_steps):
             row, mask = seats + step, tables.legal_mask()
             seat = tables.records["to_act"]
-            is_decision = np.full(count, True) if asks_forced else mask.sum(1) > 1
+            is_decision = np.full(count, True) if has_forced else mask.sum(1) > 1
             np.testing.assert_array_equal(batch.is_decision[row], is_decision)
             np.testing.assert_array_equal(batch.seat[row], seat)
             np.testing.assert_array_equal(batch.mask[row], mask)
@@ -114,14 +114,14 @@ def test_a_batch_holds_what_the_rules_say(game, overrides):
             tables.deal(over)
             ended += len(over)
     assert services.rollout.hands_played == ended > 5
-    assert bool(forced) == (not asks_forced)
+    assert bool(forced) == (not has_forced)
 
 
 @pytest.mark.parametrize(
     ("game", "overrides"),
     [(game, overrides) for game, overrides in SELF_PLAY.items() if game != "limit_holdem_2to9"],
 )
-def test_groups_of_tables_play_what_one_group_does(game, overrides):
+def test_three_groups_of_tables_play_as_one_group(game, overrides):
     rollouts = []
     for count in (1, 3):
         learner = ppo(game, None, overrides)
@@ -130,9 +130,9 @@ def test_groups_of_tables_play_what_one_group_does(game, overrides):
     for _ in range(5):
         for rollout in rollouts:
             rollout.play()
-        whole, parts = (copies(rollout.batch) for rollout in rollouts)
+        whole, parts = (copy_columns(rollout.batch) for rollout in rollouts)
         for name, expected in whole.items():
-            if game == "big2" and name == "log_prob":  # products of other shapes round otherwise
+            if game == "big2" and name == "log_prob":  # matrix products may differ by rounding
                 torch.testing.assert_close(parts[name], expected, atol=1e-6, rtol=0)
             else:
                 assert torch.equal(parts[name], expected), name
@@ -140,7 +140,7 @@ def test_groups_of_tables_play_what_one_group_does(game, overrides):
 
 @pytest.mark.parametrize("uniform", [0.0, 0.5, 1 - 2**-24])
 def test_no_illegal_action_is_sampled(uniform):
-    """At the ends, with one legal action, with probabilities of 0, from a network that diverged."""
+    """With uniform numbers at both ends, one legal action, probabilities of 0, NaN logits."""
     rows = {
         "single": ([9.0, 0.0, 9.0, 9.0], [0, 1, 0, 0]),
         "inner": ([9.0, 0.0, 1.0, 9.0], [0, 1, 1, 0]),
@@ -158,7 +158,7 @@ def test_no_illegal_action_is_sampled(uniform):
     assert action[3] == 1
 
 
-def test_an_action_is_sampled_by_its_probability():
+def test_actions_are_sampled_by_their_probabilities():
     """Of n random numbers on a grid, each action gets n times its probability, rounded."""
     count = 100_000
     logits = torch.tensor([0.3, -2.0, 4.0, 1.0, 0.0, -90.0, 2.0, 1.5])
@@ -177,7 +177,7 @@ def test_an_action_is_sampled_by_its_probability():
     torch.testing.assert_close(log_prob, probs.log()[action].float())
 
 
-def test_a_forced_move_is_no_decision_of_a_learner_without_them():
+def test_rollout_can_leave_out_forced_moves():
     game, generator = load_game("big2"), np.random.default_rng(0)
     rollout = Rollout(game, 64, 0, include_forced_moves=False)
 
@@ -189,5 +189,5 @@ def test_a_forced_move_is_no_decision_of_a_learner_without_them():
         batch = rollout.play_steps(act, 20)
         assert (batch.mask.sum(1) > 1).all()
         follows = np.flatnonzero(batch.next_row >= 0)
-        for part in (batch.table, batch.seat):
-            np.testing.assert_array_equal(part[follows], part[batch.next_row[follows]])
+        for column in (batch.table, batch.seat):
+            np.testing.assert_array_equal(column[follows], column[batch.next_row[follows]])

@@ -1,4 +1,4 @@
-"""Gradient steps on batches of a replay buffer, and work of a GPU in two streams."""
+"""Gradient steps on batches of a replay buffer, and GPU work in two streams."""
 
 import math
 from unittest.mock import patch
@@ -37,19 +37,19 @@ def make_updates(*optimizers):
     return CapturedUpdates(optimizers, CPU, LearnerTimer(CPU))
 
 
-def test_the_mean_loss_is_that_of_a_copy_and_a_step():
-    module, losses = nn.Linear(1, 2), iter([2.0, 6.0, 10.0, 4.0])  # two copies
-    descent = make_stepper(
+def test_mean_loss_is_per_replica_and_step():
+    module, losses = nn.Linear(1, 2), iter([2.0, 6.0, 10.0, 4.0])  # two replicas
+    stepper = make_stepper(
         module, lambda batch: module(torch.zeros(1, 1)).sum() * 0 + next(losses), "sgd"
     )
-    updates = make_updates(descent)
+    updates = make_updates(stepper)
     updates.take_steps(3)
-    assert descent.pop_metrics("loss", "norm")["loss"] == 3.0  # 18 of three steps and two copies
+    assert stepper.pop_metrics("loss", "norm")["loss"] == 3.0  # 18 / (3 steps x 2 replicas)
     updates.take_steps(1)
-    assert descent.pop_metrics("loss", "norm")["loss"] == 2.0
+    assert stepper.pop_metrics("loss", "norm")["loss"] == 2.0
 
 
-def test_the_norm_is_that_before_clipping():
+def test_gradient_norm_is_measured_before_clipping():
     weight = nn.Parameter(torch.tensor([[[3.0]], [[4.0]]]))  # two replicas
     module, optimizer = nn.ParameterList([weight]), torch.optim.SGD([weight], lr=1.0)
     norms = []
@@ -58,39 +58,39 @@ def test_the_norm_is_that_before_clipping():
     assert norms == pytest.approx([3.5, math.hypot(2, 3)], rel=1e-5)  # each step shrinks both by 1
 
 
-def test_every_step_has_the_learning_rate_of_its_turn():
+def test_each_step_uses_its_own_learning_rate_of_the_schedule():
     """SGD on w, whose gradient is 1: the weight falls by the sum of the learning rates."""
     lr = Linear(start=1.0, end=0.0, horizon=8)
     module = nn.Linear(1, 1, bias=False)
     nn.init.zeros_(module.weight)
-    descent = make_stepper(module, lambda batch: module.weight.sum(), "sgd", lr)
-    updates = make_updates(descent)
+    stepper = make_stepper(module, lambda batch: module.weight.sum(), "sgd", lr)
+    updates = make_updates(stepper)
     for steps in (3, 1, 5):
         updates.take_steps(steps)
     assert module.weight.detach().item() == pytest.approx(-sum(lr.value(step) for step in range(9)))
 
 
-def test_networks_that_learn_together_learn_as_alone():
-    def make(seed):
+def test_optimizers_captured_together_step_as_if_alone():
+    def build(seed):
         module = build_mlp([1, 4, 1], 1, "relu", "torch", torch.Generator().manual_seed(seed))
         return module, make_stepper(
             module, lambda batch: (module(batch["x"][..., None]) - 1).square().sum(), seed=seed
         )
 
-    together, alone = [make(seed) for seed in (1, 2)], [make(seed) for seed in (1, 2)]
+    together, alone = [build(seed) for seed in (1, 2)], [build(seed) for seed in (1, 2)]
     make_updates(*(optimizer for _, optimizer in together)).take_steps(20)
     for _, optimizer in alone:
         make_updates(optimizer).take_steps(20)
-    for (one, _), (other, _) in zip(together, alone, strict=True):
-        for weight, expected in zip(one.parameters(), other.parameters(), strict=True):
+    for (network, _), (other, _) in zip(together, alone, strict=True):
+        for weight, expected in zip(network.parameters(), other.parameters(), strict=True):
             assert torch.equal(weight, expected)
-    for (_, one), (_, other) in zip(together, alone, strict=True):
-        assert one.pop_metrics("loss", "norm") == other.pop_metrics("loss", "norm")
+    for (_, stepper), (_, other) in zip(together, alone, strict=True):
+        assert stepper.pop_metrics("loss", "norm") == other.pop_metrics("loss", "norm")
 
 
 @pytest.mark.parametrize("widths", [[1, 5, 3], [70, 90, 40], [300, 2000, 10]])
-def test_adam_in_chunks_takes_the_steps_of_adam(widths):
-    """Also after loading a state of the other one."""
+def test_chunked_adam_equals_adam(widths):
+    """Also after each has loaded the state of the other."""
     modules = [
         build_mlp(widths, 2, "tanh", "torch", torch.Generator().manual_seed(0)) for _ in range(2)
     ]
@@ -113,7 +113,7 @@ def test_adam_in_chunks_takes_the_steps_of_adam(widths):
 
 
 class Streams:
-    """GPU with streams, of which only the order of calls is recorded."""
+    """Fake streams of a GPU, which record the order of calls."""
 
     def __init__(self):
         self.calls = []
@@ -131,7 +131,7 @@ class Stream:
         self.streams.calls.append(f"{self.name} waits for {other.name}")
 
 
-def test_a_branch_waits_for_what_is_before_it_and_the_rest_for_the_branch():
+def test_parallel_branch_starts_after_earlier_work_and_join_waits():
     streams = Streams()
     with (
         patch.object(torch.cuda, "Stream", lambda device: Stream(streams, "branch")),

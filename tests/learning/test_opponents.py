@@ -1,4 +1,4 @@
-"""Opponents sampled for each seat, and those of the pool of earlier policies."""
+"""Opponents sampled for each seat, and opponents from the pool of earlier policies."""
 
 from copy import deepcopy
 
@@ -25,8 +25,8 @@ def call(rows):
     return np.full(len(rows.table), CALL), np.zeros(len(rows.table))
 
 
-def test_weights_are_shares_and_winnings_are_those_from_each_opponent():
-    """All hands are shown down, for 1 with `call` and for 2 with `raise`."""
+def test_opponent_weights_are_shares_and_winnings_are_per_opponent():
+    """Every hand has a showdown, for 1 chip against `call` and for 2 against `raise`."""
     players = {name: load_player(name, KUHN) for name in ("call", "raise")}
     settings = OpponentSettings(players=players, weights=[1, 3])
     rollout = Rollout(KUHN, 4000, 0, opponents=settings, seating="shuffled")
@@ -41,7 +41,7 @@ def test_weights_are_shares_and_winnings_are_those_from_each_opponent():
     assert rollout.opponents.pop_metrics() == {}
 
 
-def test_each_seat_has_an_opponent_of_its_own():
+def test_opponents_are_sampled_for_each_seat():
     """With three at the table, one opponent may raise and the other only call."""
     game = load_game("kuhn_3p")
     players = {name: load_player(name, game) for name in ("call", "raise")}
@@ -58,14 +58,14 @@ def learner(algo, *overrides):
     return compose_learner(words, KUHN, 3, settings)
 
 
-def test_self_is_a_snapshot_of_the_headline_player():
-    one = learner("reinforce", "algo.hands_per_iteration=64", "algo.lr=0.5", "algo.instances=2")
-    opponents, records = one.services.rollout.opponents, get_tree(KUHN).infoset_records
-    (headline, *_) = one.players().values()
+def test_opponent_self_is_a_snapshot_of_the_headline_player():
+    trained = learner("reinforce", "algo.hands_per_iteration=64", "algo.lr=0.5", "algo.instances=2")
+    opponents, records = trained.services.rollout.opponents, get_tree(KUHN).infoset_records
+    (headline, *_) = trained.players().values()
     before = [headline.select_instance(k).action_probs(records) for k in range(2)]
-    metrics = one.learn()
+    metrics = trained.learn()
     assert metrics["opponents/self/share"] + metrics["opponents/uniform/share"] == 1
-    (headline, *_) = one.players().values()
+    (headline, *_) = trained.players().values()
     for k in range(2):
         snapshot = opponents._self_players[k].action_probs(records)
         np.testing.assert_array_equal(snapshot, before[k])
@@ -84,20 +84,20 @@ def test_self_is_a_snapshot_of_the_headline_player():
         ("apu", ["algo.variant=dual_apu_ctrl", "algo.opponent_pool.play_prob=0"]),
     ],
 )
-def test_every_learner_with_networks_meets_opponents_and_resumes(algo, overrides):
-    one, other = (learner(algo, *list_small_overrides(algo), *overrides) for _ in range(2))
+def test_network_learners_play_opponents_and_resume(algo, overrides):
+    first, resumed = (learner(algo, *list_small_overrides(algo), *overrides) for _ in range(2))
     for _ in range(3):
-        metrics = one.learn()
+        metrics = first.learn()
     assert metrics["opponents/self/share"] + metrics["opponents/uniform/share"] == pytest.approx(1)
-    other.load_state_dict(deepcopy(one.state_dict()))
+    resumed.load_state_dict(deepcopy(first.state_dict()))
     for _ in range(2):
-        rows = [dict(each.learn()) for each in (one, other)]
+        rows = [dict(each.learn()) for each in (first, resumed)]
         for row in rows:
             del row["time/outside_networks"]
         assert rows[0] == rows[1]
 
 
-def test_learners_in_self_play_take_no_opponents():
+def test_self_play_learners_refuse_opponents():
     for algo in ("vine", "deep_cfr", "public_policy_gradient"):
         with pytest.raises(ConfigError, match=r"opponents: .* plays itself"):
             learner(algo)
@@ -105,44 +105,44 @@ def test_learners_in_self_play_take_no_opponents():
         learner("ppo", "algo.opponent_pool.play_prob=0.5")
 
 
-def ppo(share, every=1000, keep=3, **changed):
-    earlier = OpponentPoolSettings(play_prob=share, snapshot_interval=every, capacity=keep)
+def ppo(play_prob, interval=1000, capacity=3, **changed):
+    pool = OpponentPoolSettings(play_prob=play_prob, snapshot_interval=interval, capacity=capacity)
     context = cpu_context(load_game("kuhn_3p"), mlp(16, init="orthogonal"))
-    return PPO(**ppo_settings(opponent_pool=earlier, **changed), context=context)
+    return PPO(**ppo_settings(opponent_pool=pool, **changed), context=context)
 
 
-def test_in_a_share_of_hands_one_seat_learns_and_the_rest_play_an_earlier_self():
+def test_in_pool_hands_one_seat_learns_and_the_others_play_a_snapshot():
     learner = ppo(0.4, tables=512)
     learner._opponent_pool.update = lambda iterations: None
     set_outputs(learner._actor, [0.0, 0.0, 50.0])
     set_outputs(learner._opponent_pool.opponent_network, [0.0, 50.0, 0.0])
-    learnt = record_decisions(learner)
+    batches = record_decisions(learner)
     learner.learn()
-    ((batch, own),) = learnt
-    free = batch.mask[:, 2]
-    np.testing.assert_array_equal(batch.action[free], np.where(own, 2, 1)[free])
+    ((batch, is_learner),) = batches
+    may_raise = batch.mask[:, 2]
+    np.testing.assert_array_equal(batch.action[may_raise], np.where(is_learner, 2, 1)[may_raise])
     seats = learner.services.rollout.is_learning_seat.sum(1)
     assert set(seats) <= {1, 3}
     assert (seats == 1).mean() == pytest.approx(0.4, abs=0.07)
 
 
-def test_the_pool_is_an_even_sample_of_the_whole_run():
-    """A reservoir: each of 40 policies is among the four with the same prob, a tenth."""
-    learner = ppo(0.5, every=1, keep=4, tables=8)
+def test_pool_is_a_uniform_sample_of_the_whole_run():
+    """It is a reservoir: each of 40 policies is among the four with probability 1/10."""
+    learner = ppo(0.5, interval=1, capacity=4, tables=8)
     bias = learner._actor.layers[-1].bias
-    pools = []
+    stored = []
     for seed in range(300):
-        selves = OpponentPool(learner.opponent_pool, learner.services, learner._actor)
-        selves._generator = np.random.default_rng(seed)
+        pool = OpponentPool(learner.opponent_pool, learner.services, learner._actor)
+        pool._generator = np.random.default_rng(seed)
         for number in range(40):
             with torch.no_grad():
                 bias.fill_(number)
-            selves.update(number)
-        name = next(one for one in selves.opponent_network.state_dict() if one.endswith("1.bias"))
-        pool = [int(one[name].flatten()[0]) for one in selves.state_dict()["snapshots"]]
-        assert len(set(pool)) == 4
-        assert int(selves.opponent_network.state_dict()[name].flatten()[0]) in pool  # who plays
-        pools += pool
-    counts = np.bincount(pools, minlength=40).reshape(4, 10).sum(1)  # of each quarter of the run
+            pool.update(number)
+        name = next(key for key in pool.opponent_network.state_dict() if key.endswith("1.bias"))
+        numbers = [int(net[name].flatten()[0]) for net in pool.state_dict()["snapshots"]]
+        assert len(set(numbers)) == 4
+        assert int(pool.opponent_network.state_dict()[name].flatten()[0]) in numbers  # in use
+        stored += numbers
+    counts = np.bincount(stored, minlength=40).reshape(4, 10).sum(1)  # of each quarter of the run
     assert counts.sum() == 1200
     assert np.abs(counts - 300).max() < 5 * np.sqrt(300 * 0.75)

@@ -1,4 +1,4 @@
-"""Memories: which items stay, how long, and that packing, copies and resuming keep them whole."""
+"""Replay buffers: insertion rules, packing, replicas, resuming, and checks of memory."""
 
 import io
 from collections import deque
@@ -26,20 +26,20 @@ CPU = torch.device("cpu")
 NUMBER = {"number": Column(torch.int64)}
 
 
-def numbered(rule, capacity, count, seed, parts=1):
-    """Return the numbers that a buffer keeps of 0 to count - 1, which are added in some parts."""
-    memory = ReplayBuffer("capacity", capacity, rule, NUMBER, CPU, seed)
+def add_numbers(rule, capacity, count, seed, parts=1):
+    """Return which of the numbers 0 to count - 1 a buffer keeps; they are added in some parts."""
+    buffer = ReplayBuffer("capacity", capacity, rule, NUMBER, CPU, seed)
     for part in np.array_split(np.arange(count), parts):
-        memory.add(np.zeros(len(part), np.int64), number=part)
-    return memory.state_dict()["items"]["number"][0].numpy()
+        buffer.add(np.zeros(len(part), np.int64), number=part)
+    return buffer.state_dict()["items"]["number"][0].numpy()
 
 
 @pytest.mark.parametrize("parts", [3, 100])
-def test_a_circular_buffer_is_a_deque(parts):
-    """However the items come, one by one or more at once than it holds."""
-    stored = numbered(CircularInsertion(), 10, 43, 0, parts)
+def test_circular_buffer_keeps_the_newest_items(parts):
+    """If items are added one by one, or more at once than the capacity."""
+    stored = add_numbers(CircularInsertion(), 10, 43, 0, parts)
     assert sorted(stored) == list(deque(range(43), 10))
-    assert list(stored) == [40, 41, 42, *range(33, 40)]  # each in the slot of its turn
+    assert list(stored) == [40, 41, 42, *range(33, 40)]  # item i is in slot i % 10
 
 
 @pytest.mark.parametrize(("parts", "runs"), [(1, 1000), (40, 200)])
@@ -51,7 +51,7 @@ def test_a_circular_buffer_is_a_deque(parts):
         (ExponentialReservoir(insertion_prob=0.3), lambda i: np.full(len(i), 0.3)),
     ],
 )
-def test_inclusion_frequencies(rule, probs, parts, runs):
+def test_items_are_kept_with_the_probabilities_of_the_rule(rule, probs, parts, runs):
     """Item i stays if it enters and no later one takes its slot, one by one or all at once."""
     capacity, count = 10, 200
     prob = probs(np.arange(1, count + 1))
@@ -64,7 +64,7 @@ def test_inclusion_frequencies(rule, probs, parts, runs):
         np.testing.assert_allclose(expected, capacity / count)
     seen = np.zeros(count)
     for seed in range(runs):
-        seen[numbered(rule, capacity, count, seed, parts)] += 1
+        seen[add_numbers(rule, capacity, count, seed, parts)] += 1
     frequency = seen / runs
     blocks = (frequency - expected).reshape(-1, 10).mean(1)  # ten neighbours together
     sd = np.sqrt((expected * (1 - expected)).reshape(-1, 10).sum(1) / runs) / 10
@@ -87,23 +87,23 @@ def items(generator, first, count):
     }
 
 
-def test_items_come_back_whole_and_from_their_own_copy():
+def test_sampled_items_are_complete_and_of_their_replica():
     generator = np.random.default_rng(0)
-    memory = ReplayBuffer("capacity", 50, CircularInsertion(), columns(), CPU, 0, replicas=3)
+    buffer = ReplayBuffer("capacity", 50, CircularInsertion(), columns(), CPU, 0, replicas=3)
     added = items(generator, 0, 120)
-    copy = generator.choice(3, size=120, p=[0.6, 0.3, 0.1])
+    replica = generator.choice(3, size=120, p=[0.6, 0.3, 0.1])
     for part in np.array_split(np.arange(120), 4):
-        memory.add(copy[part], **{name: values[part] for name, values in added.items()})
-    assert memory.items_added.tolist() == np.bincount(copy).tolist()
-    assert memory.min_replica_size == np.bincount(copy)[2]
-    batch = memory.sample(400)
+        buffer.add(replica[part], **{name: values[part] for name, values in added.items()})
+    assert buffer.items_added.tolist() == np.bincount(replica).tolist()
+    assert buffer.min_replica_size == np.bincount(replica)[2]
+    batch = buffer.sample(400)
     assert batch["observation"].shape == (3, 400, 21)
     assert batch["action"].shape == (3, 400)
     assert batch["observation"].dtype == batch["mask"].dtype == torch.bool
     for k in range(3):
         number = batch["number"][k].numpy()
-        newest = np.flatnonzero(copy == k)[-50:]
-        assert set(number) == set(newest)  # 400 draws of at most 50: each misses with 3e-4
+        newest = np.flatnonzero(replica == k)[-50:]
+        assert set(number) == set(newest)  # each is missed with probability 3e-4
         for name, values in added.items():
             np.testing.assert_array_equal(batch[name][k].numpy(), values[number])
 
@@ -111,29 +111,29 @@ def test_items_come_back_whole_and_from_their_own_copy():
 @pytest.mark.parametrize(
     "rule", [CircularInsertion(), UniformReservoir(), ExponentialReservoir(insertion_prob=0.3)]
 )
-def test_goes_on_to_the_bit(rule):
+def test_resumed_buffer_is_bitwise_equal(rule):
     generator = np.random.default_rng(0)
-    memories = [
+    buffers = [
         ReplayBuffer("capacity", 40, rule, columns(), CPU, seed, replicas=2) for seed in (0, 9)
     ]
-    copy = np.array([0, 1, 0, 0, 1] * 6)
-    memories[0].add(copy, **items(generator, 0, 30))
-    memories[0].sample(5)
+    replica = np.array([0, 1, 0, 0, 1] * 6)
+    buffers[0].add(replica, **items(generator, 0, 30))
+    buffers[0].sample(5)
     file = io.BytesIO()
-    torch.save(memories[0].state_dict(), file)
+    torch.save(buffers[0].state_dict(), file)
     file.seek(0)
-    memories[1].load_state_dict(torch.load(file, weights_only=True))
+    buffers[1].load_state_dict(torch.load(file, weights_only=True))
     for turn in range(6):
         more = items(generator, 30 * (turn + 1), 30)
         batches = []
-        for memory in memories:
-            memory.add(copy, **more)
-            batches.append(memory.sample(16))
+        for buffer in buffers:
+            buffer.add(replica, **more)
+            batches.append(buffer.sample(16))
         for name in columns():
             assert torch.equal(batches[0][name], batches[1][name])
 
 
-def test_what_does_not_fit_is_refused_with_its_size():
+def test_buffer_larger_than_memory_is_refused_with_its_size():
     column, rule = {"observation": Column(torch.bool, 288)}, CircularInsertion()
     small = ReplayBuffer("replay", 10, rule, column, CPU, 0)
     message = r"^replay: .* 36 bytes .* 134,110.5 GiB.*; there are [\d.,]+"
@@ -141,15 +141,15 @@ def test_what_does_not_fit_is_refused_with_its_size():
         ReplayBuffer("replay", 2 * 10**12, rule, column, CPU, 0, replicas=2, other_buffers=[small])
 
 
-def test_processes_of_one_machine_share_its_memory():
+def test_memory_check_counts_all_processes_of_the_machine():
     """Memory that one process may use is too much for each of two."""
-    whole = _measure_available_bytes(CPU)
-    check_memory("replay: 1 item", 3 * whole // 5, CPU)
+    available = _measure_available_bytes(CPU)
+    check_memory("replay: 1 item", 3 * available // 5, CPU)
     prepare_process("cpu", 1, 0, ProcessRank(3, local_count=2))
     with pytest.raises(ConfigError, match=r"for each of 2 processes$"):
-        check_memory("replay: 1 item", 3 * whole // 5, CPU)
+        check_memory("replay: 1 item", 3 * available // 5, CPU)
     prepare_process("cpu", 1, 0)
-    check_memory("replay: 1 item", 3 * whole // 5, CPU)
+    check_memory("replay: 1 item", 3 * available // 5, CPU)
 
 
 @pytest.mark.parametrize(
@@ -159,9 +159,9 @@ def test_processes_of_one_machine_share_its_memory():
         ("0::/", {"job/memory.max": "3000"}, []),
     ],
 )
-def test_a_job_may_have_less_memory_than_the_machine(group, files, limits, tmp_path):
-    added = {"proc/self/cgroup": group} | {f"sys/fs/cgroup/{name}": files[name] for name in files}
-    for name, text in added.items():
+def test_memory_limits_of_all_parent_cgroups_are_read(group, files, limits, tmp_path):
+    texts = {"proc/self/cgroup": group} | {f"sys/fs/cgroup/{name}": files[name] for name in files}
+    for name, text in texts.items():
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text + "\n")
