@@ -1,4 +1,4 @@
-"""Densities over amounts: the mass of every interval, finite far from it, learnt to a point."""
+"""Networks with a density over raise amounts: probabilities, gradients, learning, errors."""
 
 import numpy as np
 import pytest
@@ -20,12 +20,12 @@ def amounts(components=2, hidden=(8,)):
     return AmountNetConfig(mixture_components=components, body=mlp(*hidden, activation="tanh"))
 
 
-def network(copies=1, **settings):
-    dimensions = NetDimensions(inputs=INPUTS, outputs=ACTIONS, replicas=copies)
+def network(replicas=1, **settings):
+    dimensions = NetDimensions(inputs=INPUTS, outputs=ACTIONS, replicas=replicas)
     return amounts(**settings).build_module(dimensions, torch.Generator().manual_seed(0))
 
 
-def test_a_raise_gets_the_mass_of_its_interval_on_the_scale_of_the_logarithm():
+def test_raise_probability_is_the_density_over_its_log_interval():
     module = network().double()
     module.body.dtype = torch.float64
     x = torch.randn(1, 6, INPUTS, generator=torch.Generator().manual_seed(1), dtype=torch.float64)
@@ -42,7 +42,7 @@ def test_a_raise_gets_the_mass_of_its_interval_on_the_scale_of_the_logarithm():
         np.testing.assert_allclose(np.exp(logits[row, 2:] - head[row, 2]), np.diff(cdf), rtol=1e-4)
 
 
-def test_learns_an_amount_and_keeps_to_what_is_legal():
+def test_learns_an_amount_and_gives_illegal_actions_no_probability():
     module = network()
     x, legal = torch.ones(1, 1, INPUTS), torch.ones(1, 1, ACTIONS, dtype=torch.bool)
     legal[..., 2:12] = False
@@ -56,7 +56,7 @@ def test_learns_an_amount_and_keeps_to_what_is_legal():
     assert not prob[2:12].any()
 
 
-def test_values_have_no_density():
+def test_amount_heads_are_for_policies_not_for_values():
     leduc = build(load_option("game", "nolimit_leduc"), "game")
     seats = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
     services = LearnerServices(cpu_context(leduc, amounts()), seats, tables_per_instance=1)
@@ -66,13 +66,13 @@ def test_values_have_no_density():
         build(load_option("algo", "dqn"), "algo", context=cpu_context(leduc, amounts()), net=None)
 
 
-def test_a_game_without_raises_is_refused():
+def test_amount_net_refuses_a_game_without_raises():
     with pytest.raises(ConfigError, match="raises, not a game of 2 actions"):
         amounts().build_module(NetDimensions(inputs=INPUTS, outputs=2), torch.Generator())
 
 
-def test_far_from_every_density_logits_and_gradients_are_finite():
-    module = network(copies=3)
+def test_logits_and_gradients_far_from_the_density_are_finite():
+    module = network(replicas=3)
     with torch.no_grad():
         last = module.body.layers[-1].bias
         last[..., 5:7] = torch.tensor([40.0, -40.0])  # the means

@@ -1,4 +1,4 @@
-"""Copies of a network share nothing, whatever way their rows come."""
+"""Dense networks: independent replicas, legal actions, clipping, EMA, sparse inputs."""
 
 import numpy as np
 import pytest
@@ -25,16 +25,16 @@ def seeded(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
-def network(copies, hidden=(16, 8), activation="relu", **dimensions):
+def network(replicas, hidden=(16, 8), activation="relu", **dimensions):
     net = mlp(*hidden, activation=activation, init="orthogonal")
-    size = NetDimensions(inputs=INPUTS, outputs=OUTPUTS, replicas=copies, **dimensions)
+    size = NetDimensions(inputs=INPUTS, outputs=OUTPUTS, replicas=replicas, **dimensions)
     return net.build_module(size, seeded())
 
 
 @pytest.mark.parametrize(
     ("hidden", "activation"), [((), "relu"), ((16, 8), "relu"), ((8,), "tanh")]
 )
-def test_a_copy_is_an_ordinary_network(hidden, activation):
+def test_each_replica_equals_an_ordinary_torch_network(hidden, activation):
     module = network(3, hidden=hidden, activation=activation)
     x = torch.randn(3, 5, INPUTS, generator=seeded(1))
     out = module(x)
@@ -49,7 +49,7 @@ def test_a_copy_is_an_ordinary_network(hidden, activation):
         torch.testing.assert_close(out[k], torch.nn.Sequential(*parts[:-1])(x[k]))
 
 
-def test_orthogonal_weights():
+def test_orthogonal_init_has_gains_of_hidden_and_output_layers():
     hidden, last = network(2, hidden=(8,), output_init_scale=0.01).layers
     for k in range(2):  # gain sqrt(2), then the scale of the last layer alone
         torch.testing.assert_close(hidden.weight[k].T @ hidden.weight[k], 2 * torch.eye(8))
@@ -71,32 +71,32 @@ def test_bet_weight_is_the_log_odds_of_the_aggressive_action():
     torch.testing.assert_close(fold_or_call[..., 1], weight.sigmoid())
 
 
-# Copy 1 has no row; as many for each; one copy only.
-ROUTES = {"uneven": [2, 0, 0, 3, 2, 0, 3], "even": [3, 2, 1, 0, 0, 1, 2, 3], "one": [1, 1, 1]}
+# Replica 1 has no row; as many rows for each; one replica only; no index.
+ROUTES = {"uneven": [2, 0, 0, 3, 2, 0, 3], "even": [3, 2, 1, 0, 0, 1, 2, 3], "single": [1, 1, 1]}
 ROUTES["blocks"] = None
 
 
 @pytest.mark.parametrize("name", ROUTES)
-def test_each_row_goes_through_its_own_copy(name):
+def test_each_row_goes_through_its_own_replica(name):
     route = ROUTES[name]
     module = network(4)
-    copy = torch.tensor([0, 0, 1, 1, 2, 2, 3, 3] if route is None else route)
-    x = torch.randn(len(copy), INPUTS, generator=seeded(1), requires_grad=True)
-    modules = [clone_replicas(module, slice(k, k + 1)) for k in copy]
-    alone = torch.stack([one(x[i : i + 1][None])[0, 0] for i, one in enumerate(modules)])
-    out = forward_by_replica(module, x, None if route is None else copy)
+    replica = torch.tensor([0, 0, 1, 1, 2, 2, 3, 3] if route is None else route)
+    x = torch.randn(len(replica), INPUTS, generator=seeded(1), requires_grad=True)
+    modules = [clone_replicas(module, slice(k, k + 1)) for k in replica]
+    alone = torch.stack([net(x[i : i + 1][None])[0, 0] for i, net in enumerate(modules)])
+    out = forward_by_replica(module, x, None if route is None else replica)
     torch.testing.assert_close(out, alone)
 
-    goal = torch.randn(len(copy), OUTPUTS, generator=seeded(2))
+    goal = torch.randn(len(replica), OUTPUTS, generator=seeded(2))
     gradient = torch.autograd.grad((out * goal).sum(), [x, *module.parameters()])
     torch.testing.assert_close(gradient[0], torch.autograd.grad((alone * goal).sum(), x)[0])
-    silent = [k for k in range(4) if k not in copy]
+    unused = [k for k in range(4) if k not in replica]
     for part in gradient[1:]:
-        assert not part[silent].any()
-        assert part[copy.unique()].flatten(1).any(1).all()
+        assert not part[unused].any()
+        assert part[replica.unique()].flatten(1).any(1).all()
 
 
-def test_gradients_are_clipped_copy_by_copy():
+def test_gradients_are_clipped_per_replica():
     module = network(3)
     scale = torch.tensor([0.0, 1e-3, 1e3])
     (forward_by_replica(module, torch.ones(3, INPUTS), None).sum(1) * scale).sum().backward()
@@ -110,7 +110,7 @@ def test_gradients_are_clipped_copy_by_copy():
         torch.testing.assert_close(clipped, flat / max(1.0, flat.norm().item()))
 
 
-def test_illegal_actions_have_no_chance_and_no_gradient():
+def test_illegal_actions_have_no_probability_and_no_gradient():
     logits = torch.tensor([[5.0, -2.0, 900.0], [-1e4, 0.5, 0.5]], requires_grad=True)
     legal = torch.tensor([[True, True, False], [False, True, True]])
     probs = masked_softmax(logits, legal)
@@ -127,7 +127,7 @@ def test_illegal_actions_have_no_chance_and_no_gradient():
     assert not gradient[~legal].any()
 
 
-def test_weight_average():
+def test_weight_ema_follows_its_formula_and_is_restored():
     module = network(2)
     first = [weight.detach().clone() for weight in module.parameters()]
     average = WeightEMA(module, 0.9)
@@ -139,46 +139,46 @@ def test_weight_average():
     for start, weight in zip(first, average.module.parameters(), strict=True):
         torch.testing.assert_close(weight, start + 1 - 0.9**5)
         assert not weight.requires_grad
-    again = WeightEMA(module, 0.9)
-    again.load_state_dict(average.state_dict())
-    assert torch.equal(again.module.layers[0].weight, average.module.layers[0].weight)
+    restored = WeightEMA(module, 0.9)
+    restored.load_state_dict(average.state_dict())
+    assert torch.equal(restored.module.layers[0].weight, average.module.layers[0].weight)
 
 
-@pytest.mark.parametrize("copies", [1, 3])
-def test_two_networks_together_are_each_alone_and_share_the_layers_they_are_told_to(copies):
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_network_pair_equals_its_networks_and_shares_first_layers(replicas):
     generator = torch.Generator().manual_seed(0)
     net = mlp(6, 5, 4, activation="tanh")
-    sizes = [NetDimensions(inputs=7, outputs=outputs, replicas=copies) for outputs in (3, 1)]
-    one, other = (net.build_module(size, generator) for size in sizes)
-    x = torch.rand(copies, 9, 7)
-    apart = NetworkPair(one, other, 0)
-    torch.testing.assert_close(apart(x), (one(x), other(x)))
-    weights = sum(weight.numel() for weight in apart.parameters())
-    both = NetworkPair(one, other, 2)
-    shared = weights - sum(weight.numel() for weight in both.parameters())
-    assert shared == copies * (7 * 6 + 6 + 6 * 5 + 5)
-    torch.testing.assert_close(both(x), (one(x), other(x)))
-    both(x)[1].sum().backward()
-    assert one.layers[1].weight.grad.any()
-    assert one.layers[2].weight.grad is None or not one.layers[2].weight.grad.any()
+    sizes = [NetDimensions(inputs=7, outputs=outputs, replicas=replicas) for outputs in (3, 1)]
+    first, second = (net.build_module(size, generator) for size in sizes)
+    x = torch.rand(replicas, 9, 7)
+    separate = NetworkPair(first, second, 0)
+    torch.testing.assert_close(separate(x), (first(x), second(x)))
+    weights = sum(weight.numel() for weight in separate.parameters())
+    pair = NetworkPair(first, second, 2)
+    shared = weights - sum(weight.numel() for weight in pair.parameters())
+    assert shared == replicas * (7 * 6 + 6 + 6 * 5 + 5)
+    torch.testing.assert_close(pair(x), (first(x), second(x)))
+    pair(x)[1].sum().backward()
+    assert first.layers[1].weight.grad.any()
+    assert first.layers[2].weight.grad is None or not first.layers[2].weight.grad.any()
 
 
-@pytest.mark.parametrize("copies", [1, 3])
-@pytest.mark.parametrize("kind", [torch.uint8, torch.bool, torch.float32])
-def test_sums_of_rows_are_the_products_with_inputs_that_are_mostly_zeros(copies, kind):
+@pytest.mark.parametrize("replicas", [1, 3])
+@pytest.mark.parametrize("dtype", [torch.uint8, torch.bool, torch.float32])
+def test_sparse_linear_equals_the_dense_product(replicas, dtype):
     inputs = MIN_INPUTS + 3
-    layer = ReplicatedLinear(inputs, 37, copies, reads_observations=True, is_inner=False)
+    layer = ReplicatedLinear(inputs, 37, replicas, reads_observations=True, is_inner=False)
     layer.initialize("torch", 1.0, 1.0, seeded())
-    x = (torch.rand(copies, 50, inputs, generator=seeded(1)) < 0.1).to(kind)
-    if kind == torch.float32:
+    x = (torch.rand(replicas, 50, inputs, generator=seeded(1)) < 0.1).to(dtype)
+    if dtype == torch.float32:
         x *= torch.randn(x.shape, generator=seeded(3))
     x[0, 0], x[0, 1] = 0, 1
-    weights = torch.randn(copies, 50, 37, generator=seeded(2))
+    weights = torch.randn(replicas, 50, 37, generator=seeded(2))
 
     out = layer(x)
     assert "SparseLinear" in out.grad_fn.name()
     (out * weights).sum().backward()
-    for k in range(copies):
+    for k in range(replicas):
         plain = torch.nn.Linear(inputs, 37)
         plain.weight.data, plain.bias.data = layer.weight.data[k].T, layer.bias.data[k, 0]
         dense = plain(x[k].float())
@@ -188,7 +188,7 @@ def test_sums_of_rows_are_the_products_with_inputs_that_are_mostly_zeros(copies,
         torch.testing.assert_close(layer.bias.grad[k, 0], plain.bias.grad)
 
 
-def test_regrets_are_matched_among_legal_actions_and_the_largest_alone_without_a_positive_one():
+def test_regret_matching_over_legal_actions():
     regrets = torch.tensor([[3.0, -2.0, 1.0], [9.0, -2.0, -1.0], [0.0, -1.0, -3.0]])
     legal = torch.tensor([[True, True, True], [False, True, True], [False, True, True]])
     expected = [[0.75, 0, 0.25], [0, 0, 1], [0, 1, 0]]
@@ -198,33 +198,33 @@ def test_regrets_are_matched_among_legal_actions_and_the_largest_alone_without_a
 ACTIONS = 3 * MIN_ACTIONS
 
 
-def some_mask(rows, seed=0):
-    """From one to a dozen legal actions a row."""
+def sample_mask(rows, seed=0):
+    """Return a mask with one to about a dozen legal actions in each row."""
     generator = np.random.default_rng(seed)
     mask = generator.random((rows, ACTIONS)) < 0.03
     mask[np.arange(rows), generator.integers(ACTIONS, size=rows)] = True
     return mask
 
 
-def layers(outputs, copies, seed):
-    return build_mlp([20, 16, 8, outputs], copies, "relu", "torch", seeded(seed))
+def build_layers(outputs, replicas, seed):
+    return build_mlp([20, 16, 8, outputs], replicas, "relu", "torch", seeded(seed))
 
 
 @pytest.mark.parametrize("shared", [0, 1])
-def test_logits_and_gradients_are_those_of_the_whole_layer(shared):
-    found = list_legal_actions_if_few(some_mask(2 * 30), torch.device("cpu"))
-    legal = LegalActions(found.actions.view(2, 30, -1), found.counts.view(2, 30))
-    both = NetworkPair(layers(ACTIONS, 2, 0), layers(1, 2, 1), shared)
+def test_logits_of_few_legal_actions_equal_those_of_the_full_layer(shared):
+    few = list_legal_actions_if_few(sample_mask(2 * 30), torch.device("cpu"))
+    legal = LegalActions(few.actions.view(2, 30, -1), few.counts.view(2, 30))
+    pair = NetworkPair(build_layers(ACTIONS, 2, 0), build_layers(1, 2, 1), shared)
     x = torch.randn(2, 30, 20, requires_grad=True)
-    slope = torch.randn(2, 30, found.actions.shape[1]) * legal.position_mask
+    slope = torch.randn(2, 30, few.actions.shape[1]) * legal.position_mask
 
-    short, long = both(x, legal), both(x)
+    compact, full = pair(x, legal), pair(x)
     results = []
-    for logits, value in (short, (legal.gather(long[0]), long[1])):
+    for logits, value in (compact, (legal.gather(full[0]), full[1])):
         loss = (slope * logits).sum() + value.square().sum()
         results.append(
-            [logits * legal.position_mask, *torch.autograd.grad(loss, [x, *both.parameters()])]
+            [logits * legal.position_mask, *torch.autograd.grad(loss, [x, *pair.parameters()])]
         )
-    assert short[0].shape == (2, 30, found.actions.shape[1])
-    for one, other in zip(*results, strict=True):
-        torch.testing.assert_close(one, other)
+    assert compact[0].shape == (2, 30, few.actions.shape[1])
+    for actual, expected in zip(*results, strict=True):
+        torch.testing.assert_close(actual, expected)

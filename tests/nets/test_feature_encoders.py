@@ -1,4 +1,4 @@
-"""Encoders of observations: known rows, as fine as information sets, and alike in all suits."""
+"""Observation encoders: example rows, information sets, suits, hand strength, hidden cards."""
 
 from itertools import combinations
 
@@ -15,7 +15,7 @@ from poker_rl.nets import feature_encoders
 from poker_rl.nets.feature_encoders import HISTORY_STEPS, HiddenCardEncoder, ObservationEncoder
 
 
-def test_a_hand_of_three_as_the_small_blind_sees_it():
+def test_history_row_of_the_small_blind_with_three_seats():
     game = game_of("limit_holdem_3p")
     # 2c 2d to the small blind; the button raises
     tables = deal_tables(game, actions=[2], decks=np.arange(11, dtype=np.int8)[None])
@@ -23,44 +23,44 @@ def test_a_hand_of_three_as_the_small_blind_sees_it():
     (row,) = features(tables.records)
     assert features.history_shape == (HISTORY_STEPS, 11)
     assert len(row) == features.size == HISTORY_STEPS * 11 + 4 * 52 + 3 * 3 + 3
-    most = 2 + 3 * 2 + 4 * 2 + 4 * 4 + 4 * 4  # the big blind, then raises street by street
+    limit = 2 + 3 * 2 + 4 * 2 + 4 * 4 + 4 * 4  # the big blind, then raises street by street
     seat, street, kind = np.eye(3), [1, 0, 0, 0], np.eye(3)  # of kinds: fold, call, raise
     steps = row[: HISTORY_STEPS * 11].reshape(HISTORY_STEPS, 11)
-    for i, (who, what, chips) in enumerate([(0, 1, 1), (1, 2, 2), (2, 2, 4)]):
-        np.testing.assert_allclose(steps[i], [*seat[who], *street, *kind[what], chips / most])
+    for i, (actor, action, chips) in enumerate([(0, 1, 1), (1, 2, 2), (2, 2, 4)]):
+        np.testing.assert_allclose(steps[i], [*seat[actor], *street, *kind[action], chips / limit])
     assert not steps[3:].any()
     cards, chips = np.split(row[HISTORY_STEPS * 11 :], [4 * 52])
     assert np.flatnonzero(cards).tolist() == [0, 1]
-    of_seats = [1, most - 1, most, 2, most - 2, most, 4, most - 4, most]
-    np.testing.assert_allclose(chips * most, [*of_seats, 7, 4, 3], rtol=1e-5)
+    seat_chips = [1, limit - 1, limit, 2, limit - 2, limit, 4, limit - 4, limit]
+    np.testing.assert_allclose(chips * limit, [*seat_chips, 7, 4, 3], rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["leduc", "limit_holdem", "limit_holdem_3p", "nolimit_leduc"])
-def test_rows_tell_apart_just_what_a_seat_can_tell_apart_but_for_the_names_of_suits(name):
+def test_rows_distinguish_information_sets_up_to_suit_names(name):
     game = game_of(name)
     records = sample_decisions(game, 4_000)
     tables = tables_from_records(game, records.copy())
     sort_suits(tables.gather_definitions(), tables.records)
     keys = tables.infoset_keys()
     rows = ObservationEncoder(game, "history")(records)
-    kinds = len(np.unique(keys))
-    assert kinds > 50
-    assert len(np.unique(rows, axis=0)) == kinds
+    infosets = len(np.unique(keys))
+    assert infosets > 50
+    assert len(np.unique(rows, axis=0)) == infosets
     both = np.c_[rows, np.unique(keys, return_inverse=True)[1]]
-    assert len(np.unique(both, axis=0)) == kinds
+    assert len(np.unique(both, axis=0)) == infosets
 
 
 @pytest.mark.parametrize("name", ["limit_holdem_6p", "limit_holdem_2to9", "nolimit_holdem"])
-def test_no_row_depends_on_cards_that_are_hidden(name):
+def test_rows_do_not_depend_on_hidden_cards(name):
     game = game_of(name)
     records, encoder = sample_decisions(game, 300), ObservationEncoder(game, "history")
-    others = tables_from_records(game, records.copy())
-    others.resample_hidden_cards()
-    assert (others.records["deck"] != records["deck"]).any(1).all()
-    np.testing.assert_array_equal(encoder(others.records), encoder(records))
+    resampled = tables_from_records(game, records.copy())
+    resampled.resample_hidden_cards()
+    assert (resampled.records["deck"] != records["deck"]).any(1).all()
+    np.testing.assert_array_equal(encoder(resampled.records), encoder(records))
 
 
-def test_log_chips_are_the_logarithms_of_chips_and_the_same_cards():
+def test_log_chips_has_logarithms_of_chips_and_the_same_cards():
     game = game_of("nolimit_holdem_sizes")
     records = sample_decisions(game, 200)
     linear = ObservationEncoder(game, "sorted_suits")(records)
@@ -78,7 +78,7 @@ def test_log_chips_are_the_logarithms_of_chips_and_the_same_cards():
 
 
 @pytest.mark.parametrize("name", ["limit_holdem_3p", "nolimit_holdem_sizes"])
-def test_hand_strength_against_every_hand_and_next_card(name):
+def test_hand_strength_equals_enumeration_of_hands_and_next_cards(name):
     game = game_of(name)
     records = sample_decisions(game, 120)
     base = ObservationEncoder(game, "sorted_suits" if name == "limit_holdem_3p" else "log_chips")
@@ -98,8 +98,8 @@ def test_hand_strength_against_every_hand_and_next_card(name):
             continue
         flush_boards += max(np.bincount(np.array(board) % 4)) >= 3
         unseen = [card for card in range(52) if card not in board + hole]
-        own = strength_of(board + hole)
-        others = np.array([strength_of([*board, *other]) for other in combinations(unseen, 2)])
+        own = compute_strength(board + hole)
+        others = np.array([compute_strength([*board, *other]) for other in combinations(unseen, 2)])
         share = np.mean((own > others) + 0.5 * (own == others))
         assert row[:10].sum() == pytest.approx(10 * share, abs=1e-4)
         assert (np.diff(row[:10]) <= 0).all()  # a feature is above 0 only if those before are 1
@@ -108,14 +108,14 @@ def test_hand_strength_against_every_hand_and_next_card(name):
         next_shares = np.zeros(9)
         if board_count < 5:
             for card in unseen:
-                next_shares[strength_of([*board, *hole, card]) >> CATEGORY_SHIFT] += 1
+                next_shares[compute_strength([*board, *hole, card]) >> CATEGORY_SHIFT] += 1
             next_shares /= len(unseen)
         np.testing.assert_allclose(row[19:], next_shares, atol=1e-5)
     assert boards == {0, 3, 4, 5}
-    assert flush_boards  # there, hands are counted in another way
+    assert flush_boards  # hands on them are counted in another way
 
 
-def strength_of(cards):
+def compute_strength(cards):
     return int(evaluate_hand(np.array(cards), len(cards), 4))
 
 
@@ -128,7 +128,7 @@ def test_hand_strength_needs_two_hole_cards_of_a_full_deck():
             HiddenCardEncoder(game_of(name), "observation", compare_hands=True)
 
 
-def test_a_critic_sees_which_hands_are_ahead():
+def test_critic_features_compare_the_hand_with_each_opponent():
     game = game_of("limit_holdem_3p")
     records = sample_decisions(game, 300)
     cards = HiddenCardEncoder(game, "hand_strength")(records)
@@ -149,8 +149,8 @@ def test_a_critic_sees_which_hands_are_ahead():
                 continue
             unseen = [card for card in range(52) if card not in board + own + hands[seat]]
             next_boards = [board] if board_count == 5 else [[*board, card] for card in unseen]
-            ahead, level = compare(board + own, board + hands[seat])
-            wins = [compare(b + own, b + hands[seat]) for b in next_boards]
+            ahead, level = compare_hands(board + own, board + hands[seat])
+            wins = [compare_hands(b + own, b + hands[seat]) for b in next_boards]
             doubled = sum(2 * is_ahead + is_level for is_ahead, is_level in wins)
             steps = [10 * doubled > (2 * i + 1) * len(wins) for i in range(10)]
             assert features == [ahead, level, *steps]
@@ -158,13 +158,13 @@ def test_a_critic_sees_which_hands_are_ahead():
     assert folds
 
 
-def compare(cards, other_cards):
-    strength, other = strength_of(cards), strength_of(other_cards)
+def compare_hands(cards, other_cards):
+    strength, other = compute_strength(cards), compute_strength(other_cards)
     return strength > other, strength == other
 
 
 @pytest.mark.parametrize("name", ["limit_holdem_3p", "nolimit_holdem_6p"])
-def test_of_a_long_history_the_newest_steps_are_kept(monkeypatch, name):
+def test_long_history_keeps_the_newest_steps(monkeypatch, name):
     monkeypatch.setattr(feature_encoders, "HISTORY_STEPS", 3)
     game = game_of(name)
     records = sample_decisions(game, 300)
@@ -177,8 +177,8 @@ def test_of_a_long_history_the_newest_steps_are_kept(monkeypatch, name):
         np.testing.assert_array_equal(row[: newest.size], newest.ravel())
 
 
-def test_every_card_of_big_2_that_a_seat_has_seen():
-    """After the game's own features, who holds or has played each card, told from hands alone."""
+def test_big2_every_card_features_show_own_and_played_cards():
+    """The row of the game, then own cards and the cards that each seat has played."""
     game = game_of("big2")
     generator = np.random.default_rng(3)
     tables, features = deal_tables(game, 40, 3), ObservationEncoder(game, "every_card")
@@ -205,7 +205,7 @@ def test_every_card_of_big_2_that_a_seat_has_seen():
     assert shown > 35
 
 
-def test_what_a_critic_sees_besides_has_the_same_names():
+def test_hidden_cards_have_the_same_suit_names_as_own_cards():
     game = game_of("limit_holdem_3p")
     records = play(game, 2000, 0)[1][0].records
     features = ObservationEncoder(game, "sorted_suits")
@@ -215,10 +215,10 @@ def test_what_a_critic_sees_besides_has_the_same_names():
     dealt = records["deck"][:, :6]
     for i, record in enumerate(records):
         seat = int(record["to_act"])
-        mine = dealt[i, 2 * seat : 2 * seat + 2]
+        own_deal = dealt[i, 2 * seat : 2 * seat + 2]
         rest = np.delete(dealt[i], [2 * seat, 2 * seat + 1])
-        # a card of the others is of the suit of an own one before if and only if it is after
-        before = {(c // 4, d // 4) for c in mine for d in rest if c % 4 == d % 4}
+        # sorting of suits keeps which own and hidden cards are of the same suit
+        before = {(c // 4, d // 4) for c in own_deal for d in rest if c % 4 == d % 4}
         own_cards, other_cards = np.flatnonzero(own[i]), np.flatnonzero(others[i])
         after = {(c // 4, d // 4) for c in own_cards for d in other_cards if suits[c] == suits[d]}
         assert before == after

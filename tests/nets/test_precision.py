@@ -1,4 +1,4 @@
-"""Hidden layers learn in bfloat16 where that is asked for; what is measured is float32."""
+"""With medium precision, hidden layers train in bfloat16; evaluations stay in float32."""
 
 import numpy as np
 import pytest
@@ -25,62 +25,62 @@ NETS |= {kind: history(kind) for kind in ("lstm", "fc", "none")}
 
 
 @pytest.fixture(autouse=True)
-def highest():
+def restore_precision():
     yield
     torch.set_float32_matmul_precision("highest")
 
 
 @pytest.fixture
 def medium():
-    """`precision=medium` on a processor that has bfloat16."""
+    """Set `precision=medium`, as on a processor with bfloat16."""
     torch.set_float32_matmul_precision("medium")
 
 
-def module_of(net, copies):
+def build_module(net, replicas):
     steps = (0, 0) if net.features == "table" else STEPS
-    size = NetDimensions(inputs=INPUTS, outputs=6, replicas=copies, history_shape=steps)
+    size = NetDimensions(inputs=INPUTS, outputs=6, replicas=replicas, history_shape=steps)
     return net.build_module(size, torch.Generator().manual_seed(0))
 
 
 @pytest.mark.parametrize("kind", NETS)
 @pytest.mark.usefixtures("medium")
-def test_the_same_function_and_gradient_to_the_precision_of_bfloat16(kind):
-    module = module_of(NETS[kind], 3)
+def test_bfloat16_outputs_and_gradients_are_close_to_float32(kind):
+    module = build_module(NETS[kind], 3)
     x = (torch.rand(3, 64, INPUTS, generator=torch.Generator().manual_seed(1)) < 0.3).float()
     sign = torch.randn(3, 64, 6, generator=torch.Generator().manual_seed(2))
 
-    def learnt():
+    def compute():
         module.zero_grad()
         out = module(x)
         (out * sign).mean().backward()
         return out.detach(), [weight.grad.clone() for weight in module.parameters()]
 
-    half, half_gradients = learnt()
+    half, half_gradients = compute()
     with precision.use_full_precision():
-        whole, gradients = learnt()
+        whole, gradients = compute()
     assert half.dtype == torch.float32
     assert not torch.equal(half, whole)
     assert (half - whole).norm() < 0.02 * whole.norm()
-    for mine, exact in zip(half_gradients, gradients, strict=True):
-        assert mine.dtype == torch.float32
-        cosine = torch.cosine_similarity(mine.flatten(), exact.flatten(), dim=0)
+    for grad, exact in zip(half_gradients, gradients, strict=True):
+        assert grad.dtype == torch.float32
+        cosine = torch.cosine_similarity(grad.flatten(), exact.flatten(), dim=0)
         assert cosine > 0.99  # a unit near zero may be on in one and off in the other
-        assert float(mine.norm()) == pytest.approx(float(exact.norm()), rel=0.05)
+        assert float(grad.norm()) == pytest.approx(float(exact.norm()), rel=0.05)
 
 
 @pytest.mark.usefixtures("medium")
-def test_players_are_measured_in_float32():
+def test_players_are_evaluated_in_float32():
     player = build_network_player(leduc(), mlp(32, 16, 32))
     records = deal_tables(leduc(), 50).records
-    measured = player.action_probs(records)
+    probs = player.action_probs(records)
     assert torch.get_float32_matmul_precision() == "medium"
     torch.set_float32_matmul_precision("highest")
-    assert np.array_equal(measured, player.action_probs(records))
+    assert np.array_equal(probs, player.action_probs(records))
 
 
-def test_medium_is_taken_where_the_processor_has_it(monkeypatch):
-    taken = {("medium", True): "medium", ("medium", False): "highest", ("high", False): "high"}
-    for (asked, has), expected in taken.items():
-        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda has=has: has)
-        precision.set_matmul_precision(asked, torch.device("cpu"))
+def test_medium_precision_needs_a_processor_with_bfloat16(monkeypatch):
+    cases = {("medium", True): "medium", ("medium", False): "highest", ("high", False): "high"}
+    for (requested, bf16), expected in cases.items():
+        monkeypatch.setattr(torch.cpu, "_is_avx512_bf16_supported", lambda bf16=bf16: bf16)
+        precision.set_matmul_precision(requested, torch.device("cpu"))
         assert torch.get_float32_matmul_precision() == expected
