@@ -1,4 +1,4 @@
-"""The all-action actor-critic: its estimates against hand calculation, and what it learns."""
+"""The all-action actor-critic: targets and advantages by hand, exploration, NeuRD, learning."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def learner(game, seed=0, opponent=None, **changed):
 
 
 def two_decisions(behavior_prob, reward):
-    """One hand in which an agent decides twice between two legal actions of three."""
+    """Return one hand in which an agent decides twice between two legal actions of three."""
     mask = np.array([[False, True, True], [True, True, False]])
     columns = {
         "observation": np.zeros((2, 1), np.uint8),
@@ -42,7 +42,7 @@ def two_decisions(behavior_prob, reward):
     return RolloutBatch(mask=mask, action=np.array([2, 0]), log_prob=log_prob, **columns)
 
 
-def test_estimates_agree_with_hand_calculation():
+def test_targets_and_advantages_match_hand_calculation():
     batch = two_decisions(behavior_prob=[0.5, 0.8], reward=6)
     policy = np.array([[0, 0.75, 0.25], [0.4, 0.6, 0]], np.float32)
     values = np.array([[9, 1, 2], [0.5, -1, 9]], np.float32)
@@ -63,18 +63,18 @@ def test_estimates_agree_with_hand_calculation():
     assert advantage[1, 2] == 0
 
 
-def test_a_trace_never_grows():
-    """An action three times as likely as it was chosen counts once, not three times."""
+def test_retrace_ratio_is_clipped_at_one():
+    """An action that is three times as likely as in the behavior policy counts once."""
     policy = np.array([[0, 0.75, 0.25], [0.9, 0.1, 0]], np.float32)
-    batch, nothing = two_decisions(behavior_prob=[0.5, 0.3], reward=6), np.zeros((2, 3), np.float32)
+    batch, zeros = two_decisions(behavior_prob=[0.5, 0.3], reward=6), np.zeros((2, 3), np.float32)
     target, _ = compute_retrace_targets_and_advantages(
-        batch, policy, nothing, 0.9, 0.02, reward_scale=2
+        batch, policy, zeros, 0.9, 0.02, reward_scale=2
     )
     assert target == pytest.approx([0.9 * 6 / 2, 6 / 2])
 
 
 @pytest.mark.parametrize("actor_gradient", ["policy", "neurd"])
-def test_comes_near_equilibrium_on_kuhn(actor_gradient):
+def test_approaches_equilibrium_on_kuhn(actor_gradient):
     """Uniform play is exploitable by .458; seeds 0 to 5 end between .09 and .25."""
     game, steps = game_of("kuhn"), 60_000
     rates = {
@@ -98,37 +98,37 @@ AVERAGE = average_settings(capacity=100, iteration_weight_power=1.5)
         {"network_sharing": "per_agent", "seating": "shuffled", "actor_gradient": "neurd"},
     ],
 )
-def test_every_setting_trains_and_resumes_to_the_bit(changed):
+def test_settings_train_and_resume_bitwise(changed):
     game = game_of("kuhn_3p")
     check_bitwise_resume(game, lambda seed: learner(game, seed, **changed))
 
 
-def test_the_traverser_alone_explores():
+def test_only_the_traverser_explores():
     settings = {"hands_per_iteration": 1000, "enumerate_deals": False, "exploration": 0.5}
-    one = learner(game_of("leduc"), **settings)
-    batches = record_results(one.services.rollout, "play_full_hands")
-    one.learn()
-    (batch,), policy = batches, np.concatenate(one._recorded_policies)
+    algorithm = learner(game_of("leduc"), **settings)
+    batches = record_results(algorithm.services.rollout, "play_full_hands")
+    algorithm.learn()
+    (batch,), policy = batches, np.concatenate(algorithm._recorded_policies)
     prob = policy[np.arange(len(batch)), batch.action]
-    traverses = batch.agent == one._traverser_of_table[batch.table]
+    traverses = batch.agent == algorithm._traverser_of_table[batch.table]
     prob = np.where(traverses, 0.5 * prob + 0.5 / batch.mask.sum(1), prob)
     np.testing.assert_allclose(np.exp(batch.log_prob), prob, rtol=1e-5)
     assert 0 < traverses.sum() < len(batch)
 
 
-def test_every_deal_is_dealt_equally_often_to_every_traverser():
+def test_each_deal_is_played_equally_often_by_each_traverser():
     algorithm = learner(game_of("kuhn_3p"), hands_per_iteration=144)
     decks, traversers = algorithm._decks, algorithm._traverser_of_table
-    pairs, often = np.unique(np.column_stack([decks, traversers]), axis=0, return_counts=True)
+    pairs, counts = np.unique(np.column_stack([decks, traversers]), axis=0, return_counts=True)
     assert len(pairs) == 3 * 24
-    assert (often == 2).all()
+    assert (counts == 2).all()
     with pytest.raises(ConfigError, match=r"^hands_per_iteration: 96, .* 72, for .* kuhn_3p"):
         learner(game_of("kuhn_3p"), hands_per_iteration=96)
     with pytest.raises(ConfigError, match=r"^hands_per_iteration: 960, .* of limit_holdem"):
         learner(game_of("limit_holdem"), hands_per_iteration=960)
 
 
-def test_small_probabilities_do_not_blow_up_the_correction():
+def test_correction_of_improbable_actions_is_bounded():
     batch = two_decisions(behavior_prob=[0.5, 1e-6], reward=1)
     policy = np.array([[0, 0.5, 0.5], [1e-6, 1, 0]], np.float32)
     _, advantage = compute_retrace_targets_and_advantages(
@@ -137,7 +137,7 @@ def test_small_probabilities_do_not_blow_up_the_correction():
     assert advantage[1, 0] == pytest.approx(1 / 0.02, rel=1e-3)
 
 
-def test_neurd_moves_rare_actions_as_far_as_frequent_ones():
+def test_neurd_step_does_not_depend_on_the_action_probability():
     logits = torch.tensor([[[0.0, -12.0, 1.0, 5.0]]], requires_grad=True)
     mask = torch.tensor([[[True, True, True, False]]])
     advantage, kl_weight = torch.tensor([[[1.0, 4.0, -2.0, 9.0]]]), 0.5
@@ -149,13 +149,13 @@ def test_neurd_moves_rare_actions_as_far_as_frequent_ones():
     assert (-logits.grad[0, 0]).tolist() == pytest.approx(steps, rel=1e-5)
     assert max(steps) == steps[1]  # the action of probability 5e-6 grows most
 
-    rest = torch.log_softmax(advantage[:, :, :3] / kl_weight, 2)
-    rest = torch.cat([rest, torch.full((1, 1, 1), -9.0)], 2).requires_grad_()
-    compute_neurd_loss(rest, advantage, mask, kl_weight, logit_limit=20).sum().backward()
-    assert rest.grad[0, 0].tolist() == pytest.approx([0, 0, 0, 0], abs=1e-5)
+    optimum = torch.log_softmax(advantage[:, :, :3] / kl_weight, 2)
+    optimum = torch.cat([optimum, torch.full((1, 1, 1), -9.0)], 2).requires_grad_()
+    compute_neurd_loss(optimum, advantage, mask, kl_weight, logit_limit=20).sum().backward()
+    assert optimum.grad[0, 0].tolist() == pytest.approx([0, 0, 0, 0], abs=1e-5)
 
 
-def test_neurd_leaves_out_steps_beyond_the_limit_but_not_the_way_back():
+def test_neurd_keeps_logits_within_the_limit_and_lets_them_return():
     logits = torch.tensor([[[3.0, -3.0, 0.0, 0.0], [3.0, -3.0, 0.0, 0.0]]], requires_grad=True)
     mask = torch.ones(1, 2, 4, dtype=torch.bool)
     advantage = torch.tensor([[[1.0, -1.0, 2.0, -2.0], [-1.0, 1.0, 2.0, -2.0]]])

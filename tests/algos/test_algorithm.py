@@ -24,13 +24,13 @@ from poker_rl.players import load_player
         ("shared", "fixed", True),
     ],
 )
-def test_no_network_is_left_to_an_opponent(network_sharing, seating, learns):
-    """Networks of seats or agents that the opponent plays would stay as they were drawn."""
-    own = [f"algo.network_sharing={network_sharing}", f"algo.seating={seating}"]
+def test_networks_that_only_the_opponent_plays_are_refused(network_sharing, seating, learns):
+    """Networks of seats or agents that the opponent plays would never be trained."""
+    settings = [f"algo.network_sharing={network_sharing}", f"algo.seating={seating}"]
     caller = single_opponent(load_player("call", kuhn()))
     message = f"^algo.network_sharing: {network_sharing} needs self-play; "
     with nullcontext() if learns else pytest.raises(ConfigError, match=message):
-        compose_learner(["algo=ppo", *own], kuhn(), opponents=caller)
+        compose_learner(["algo=ppo", *settings], kuhn(), opponents=caller)
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_no_network_is_left_to_an_opponent(network_sharing, seating, learns):
         ("vpg", ["hands_per_iteration=1"]),
     ],
 )
-def test_iterations_without_a_decision_do_no_harm(algo, settings):
+def test_iterations_without_a_decision_have_finite_metrics(algo, settings):
     """In the big blind the learner decides nothing if its opponent folds."""
     game = load_game("limit_holdem")
     own = [f"algo.{setting}" for setting in settings]
@@ -60,7 +60,7 @@ def test_iterations_without_a_decision_do_no_harm(algo, settings):
 
 
 ACTOR_CRITIC = {"actor_lr": "_actor", "critic_lr": "_critic"}
-# The attribute of the learner that is the network of each learning rate.
+# The attribute of the learner with the network of each learning rate.
 LEARNERS = {
     "ppo": {"lr": "_actor_critic"},
     "vpg": ACTOR_CRITIC,
@@ -85,20 +85,20 @@ def build_learner(name, *overrides):
 
 def copy_weights(learner, name):
     """Return copies of the weights of each network, by the key of its learning rate."""
-    found = {}
+    copies = {}
     for key, path in LEARNERS[name].items():
         module = learner
         for part in path.split("."):
             module = module[part] if isinstance(module, dict) else getattr(module, part)
-        found[key] = torch.cat([weight.detach().flatten() for weight in module.parameters()])
-    return found
+        copies[key] = torch.cat([weight.detach().flatten() for weight in module.parameters()])
+    return copies
 
 
 @pytest.mark.parametrize(
     ("name", "key"), [(name, key) for name, paths in LEARNERS.items() for key in paths]
 )
-def test_a_learning_rate_of_0_stops_its_own_network_alone(name, key):
-    """After the first step, with which every network has moved, this one's rate is 0."""
+def test_learning_rate_of_0_stops_only_its_own_network(name, key):
+    """After the first steps, which move every network, the rate of this one is 0."""
     ends = {other: 0.0 if other == key else 1e-2 for other in LEARNERS[name]}
     learner = build_learner(name, *(f"++algo.{k}={LINEAR.format(end)}" for k, end in ends.items()))
     start = copy_weights(learner, name)
@@ -117,16 +117,16 @@ def test_a_learning_rate_of_0_stops_its_own_network_alone(name, key):
 
 @pytest.mark.parametrize(("name", "key"), [("ppo", "lr"), ("vpg", "entropy_coef")])
 def test_schedules_count_the_decisions_of_one_instance(name, key):
-    one = build_learner(name, "algo.instances=4")
-    one.learn()
-    done = one.progress.decisions
-    assert one.learn()[f"schedule/{key}"] == pytest.approx(getattr(one, key).value(done // 4))
-    assert getattr(one, key).value(done // 4) != getattr(one, key).value(done)
+    algo = build_learner(name, "algo.instances=4")
+    algo.learn()
+    done = algo.progress.decisions
+    assert algo.learn()[f"schedule/{key}"] == pytest.approx(getattr(algo, key).value(done // 4))
+    assert getattr(algo, key).value(done // 4) != getattr(algo, key).value(done)
 
 
-def test_exploration_counts_the_decisions_of_one_agent():
+def test_epsilon_schedule_counts_the_decisions_of_one_agent():
     falls = "{_target_: poker_rl.config.schedules.Linear, start: 0.5, end: 0.0, horizon: 1000.0}"
-    one = build_learner("dqn", "algo.network_sharing=per_seat", f"++algo.epsilon={falls}")
-    while not (done := one.progress.decisions):
-        one.learn()
-    assert one.learn()["schedule/epsilon"] == one.epsilon.value(done // 2) > one.epsilon.value(done)
+    dqn = build_learner("dqn", "algo.network_sharing=per_seat", f"++algo.epsilon={falls}")
+    while not (done := dqn.progress.decisions):
+        dqn.learn()
+    assert dqn.learn()["schedule/epsilon"] == dqn.epsilon.value(done // 2) > dqn.epsilon.value(done)

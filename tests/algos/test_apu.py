@@ -1,4 +1,4 @@
-"""APU: the published reward by hand, who learns when, what the actor may see, and learning."""
+"""APU: rewards by hand, turns of the agents, opponent pool, losses, warm starts, learning."""
 
 from copy import deepcopy
 
@@ -42,7 +42,7 @@ def apu(game, seed=0, opponent=None, net=MLP_16, **changed):
 
 
 def weights(learner):
-    """Of every network, [K, weights] each, now."""
+    """Return the current weights of every network, [K, weights] each."""
     return [
         torch.cat([weight.detach().flatten(1) for weight in network.parameters()], 1)
         for network in learner._networks.values()
@@ -50,7 +50,7 @@ def weights(learner):
 
 
 # Three hands of six-player limit hold'em. A small bet is two chips; seats 0 and 1 have the blinds.
-# Each line: the seat, what it does, and the small bets that it puts in and wins, by hand.
+# Each tuple: the seat, its action, and the small bets that it puts in and wins, by hand.
 
 UNCONTESTED = [  # 2 raises and takes the blinds: a pot of 2 + 1/2 + 1
     *((2, RAISE, 2, 3.5), (3, FOLD, 0, 0), (4, FOLD, 0, 0), (5, FOLD, 0, 0)),
@@ -72,11 +72,11 @@ SHOWDOWN = [  # 0 wins 12 from 1, who has put in half of it
 ]
 HANDS = [UNCONTESTED, SPLIT, SHOWDOWN] * 2  # an episode is six hands
 HOLES = "AsAh 3c3d 4c4d 5c5d 6c6d 7c7d"
-BOARDS = ["2c8hJsQd9s", "TsJsQsKsAs", "2c8hJsQd9s"] * 2  # the second one plays for everybody
+BOARDS = ["2c8hJsQd9s", "TsJsQsKsAs", "2c8hJsQd9s"] * 2  # the second is everybody's best hand
 
 
-def scripted(learner):
-    """Let the learner play those three hands."""
+def script_hands(learner):
+    """Let the learner play these hands in the next iteration."""
     decks = np.array([cards(HOLES + board) for board in BOARDS], np.int8)
     decks[[1, 4], :4] = cards("2s2h3c3d")  # seat 0 holds none of the board's cards
     play = learner.services.rollout.play_full_hands
@@ -92,32 +92,32 @@ def scripted(learner):
 
 
 @pytest.mark.parametrize(("unit", "power"), [(1.0, 2.0), (4.0, 3.0)])
-def test_the_published_reward_on_three_hands(unit, power):
-    """The chips put in are lost; a power of the share of the pot is won, both in the unit."""
+def test_published_reward_matches_hand_calculation(unit, power):
+    """It is a power of the chips won minus the chips put in, both in the unit."""
     scale = 100.0
     settings = {"reward_scale": scale, "reward_unit": unit, "reward_power": power}
     settings |= {"variant": "dual_apu_ctrl", "episodes_per_iteration": 1, "batch_size": 100}
     learner = apu(game_of("limit_holdem_6p"), **settings)
-    scripted(learner)
+    script_hands(learner)
     learner.learn()
     items = learner._learners[0].buffer.state_dict()["items"]
     columns = {name: parts[0].numpy() for name, parts in items.items()}
-    found = {}
+    actual = {}
     records = learner.services.rollout.tables.records
     packed = learner._table_packer.pack(records)
     for hand, moves, reward in zip(*map(columns.get, ("hand", "moves", "reward")), strict=True):
-        table, again = np.flatnonzero((packed == hand).all(1))
-        assert again == table + 3
-        found[int(table), int(moves)] = float(reward)
-    assert 2 * len(found) == sum(map(len, HANDS)) == len(columns["hand"])
+        table, repeated = np.flatnonzero((packed == hand).all(1))
+        assert repeated == table + 3
+        actual[int(table), int(moves)] = float(reward)
+    assert 2 * len(actual) == sum(map(len, HANDS)) == len(columns["hand"])
     for table, steps in enumerate(HANDS[:3]):
-        rewards = [found[table, move] for move in range(len(steps))]
+        rewards = [actual[table, move] for move in range(len(steps))]
         expected = [(won / unit) ** power - lost / unit for _, _, lost, won in steps]
         assert rewards == pytest.approx(np.array(expected) / scale, rel=1e-6)
 
 
-def changed(learner):
-    """Learn once; of every network, which copies moved."""
+def train_and_find_changes(learner):
+    """Train for one iteration; return which replicas of every network moved."""
     before = weights(learner)
     learner.learn()
     return [(a != b).any(1).tolist() for a, b in zip(before, weights(learner), strict=True)]
@@ -126,66 +126,66 @@ def changed(learner):
 def test_one_agent_learns_at_a_time():
     learner = apu(kuhn(3))
     for turn in range(7):  # an iteration is a period of 4 episodes of 3 hands
-        sizes = [one.buffer.items_added.sum() for one in learner._learners]
+        sizes = [part.buffer.items_added.sum() for part in learner._learners]
         only = [k == turn % 3 for k in range(3)]
-        assert changed(learner) == [only] * 4
+        assert train_and_find_changes(learner) == [only] * 4
         grown = [
-            bool(one.buffer.items_added.sum() > size)
-            for one, size in zip(learner._learners, sizes, strict=True)
+            bool(part.buffer.items_added.sum() > size)
+            for part, size in zip(learner._learners, sizes, strict=True)
         ]
         assert grown == only
 
 
-def test_the_others_play_a_copy_made_every_so_often():
+def test_other_agents_play_a_periodic_copy_of_the_actor():
     learner = apu(kuhn(3), variant="dual_apu")  # 12 episodes of 3 hands: every 3 iterations
     for turn in range(1, 8):
-        others = [weight.clone() for weight in learner._copied_actor.parameters()]
+        before = [weight.clone() for weight in learner._copied_actor.parameters()]
         learner.learn()
         now = list(learner._copied_actor.parameters())
         actor = list(learner._actor.parameters())
         due = turn % 3 == 0
-        assert all(map(torch.equal, now, actor if due else others))
-        assert not all(map(torch.equal, now, others if due else actor))
+        assert all(map(torch.equal, now, actor if due else before))
+        assert not all(map(torch.equal, now, before if due else actor))
 
 
 @pytest.mark.parametrize("variant", ["apu", "dual_apu_ctrl"])
-def test_one_agent_plays_against_earlier_selves_in_a_share_of_the_iterations(variant, monkeypatch):
-    earlier = OpponentPoolSettings(play_prob=0.5, snapshot_interval=5, capacity=2)
-    learner = apu(kuhn(3), variant=variant, opponent_pool=earlier)
-    selves, usual = learner._opponent_pool, {learner._copied_actor} - {None}
-    agents_of_network = {}  # whom each network plays for
+def test_pool_opponents_play_in_a_share_of_the_iterations(variant, monkeypatch):
+    settings = OpponentPoolSettings(play_prob=0.5, snapshot_interval=5, capacity=2)
+    learner = apu(kuhn(3), variant=variant, opponent_pool=settings)
+    pool, usual = learner._opponent_pool, {learner._copied_actor} - {None}
+    agents_of_network = {}  # agents that each network plays
     policy = learner.services.compute_probs
 
-    def watched(module, rows):
+    def record_agents(module, rows):
         agents_of_network.setdefault(module, set()).update(rows.agent.tolist())
         return policy(module, rows)
 
-    monkeypatch.setattr(learner.services, "compute_probs", watched)
-    shared, met = 0, set()
+    monkeypatch.setattr(learner.services, "compute_probs", record_agents)
+    pool_iterations, learning_agents = 0, set()
     for _ in range(40):
         agents_of_network.clear()
         learner.learn()
         others = set(agents_of_network) - {learner._actor}
-        if others == {selves.opponent_network}:
-            (alone,) = agents_of_network[learner._actor]
-            assert alone not in agents_of_network[selves.opponent_network]
-            met.add(alone)
-            shared += 1
+        if others == {pool.opponent_network}:
+            (agent,) = agents_of_network[learner._actor]
+            assert agent not in agents_of_network[pool.opponent_network]
+            learning_agents.add(agent)
+            pool_iterations += 1
         else:
             assert others == usual
-    assert met == ({0} if variant.startswith("dual") else {0, 1, 2})
-    assert shared / 40 == pytest.approx(0.5, abs=0.3)
+    assert learning_agents == ({0} if variant.startswith("dual") else {0, 1, 2})
+    assert pool_iterations / 40 == pytest.approx(0.5, abs=0.3)
 
 
 @pytest.mark.parametrize("variant", ["apu", "apu_ctrl"])
-def test_who_learns_explores_and_the_others_do_not(variant):
+def test_only_agents_that_learn_explore(variant):
     settings = dict.fromkeys(("episodes_per_iteration", "agent_switch_period"), 300)
     settings |= dict.fromkeys(("batch_size", "replay_capacity"), 5000)
     learner = apu(game_of("leduc"), variant=variant, epsilon=Constant(start=1.0), **settings)
     set_outputs(learner._actor, [0, 2, 0])
-    seen = record_results(learner.services.rollout, "play_full_hands")
+    batches = record_results(learner.services.rollout, "play_full_hands")
     learner.learn()
-    for rows in seen:
+    for rows in batches:
         count = rows.mask.sum(1)
         weight = np.exp(np.where(rows.mask, [0.0, 2.0, 0.0], -np.inf))
         softmax = (weight / weight.sum(1, keepdims=True))[np.arange(len(rows)), rows.action]
@@ -194,7 +194,7 @@ def test_who_learns_explores_and_the_others_do_not(variant):
         np.testing.assert_allclose(np.exp(rows.log_prob), prob, rtol=1e-5)
 
 
-def test_updates_for_episodes_are_exact():
+def test_number_of_updates_per_episode_is_exact():
     episodes, updates, period = 2, 5, 3
     settings = {"episodes_per_iteration": episodes, "gradient_steps": updates}
     learner = apu(kuhn(3), variant="dual_apu_ctrl", training_period=period, **settings)
@@ -210,58 +210,58 @@ def test_updates_for_episodes_are_exact():
 
 
 @pytest.mark.parametrize("variant", ["apu_ctrl", "dual_apu_ctrl"])
-def test_losses_against_plain_loops(variant):
+def test_losses_match_plain_loops(variant):
     game = game_of("leduc")
     learner = apu(game, variant=variant, gamma=0.9, batch_size=40, tau=0.01)
     for _ in range(8):
         learner.learn()
-    one = learner._learners[0]
-    batch = one.buffer.sample(40)
-    one.buffer.sample = lambda count: batch
-    actor, critic, target_actor, target_critic = one.networks
-    copies = one.buffer.replicas
+    first = learner._learners[0]
+    batch = first.buffer.sample(40)
+    first.buffer.sample = lambda count: batch
+    actor, critic, target_actor, target_critic = first.networks
+    replicas = first.buffer.replicas
 
-    def look(hand, moves):
-        """Return the inputs of actor and critic after some actions, the legal ones, and the end."""
+    def describe(hand, moves):
+        """Return inputs of actor and critic, legal actions, and the end, after some actions."""
         deck, actions = np.split(hand[: game.cards_dealt + 1 + moves], [game.cards_dealt])
         table = deal_tables(game, actions=actions[1:], decks=deck.view(np.int8)[None])
         seen, hidden = table.observe()[0], table.observe_hidden_cards()[0]
         rows = [torch.from_numpy(part).float() for part in (seen, np.r_[seen, hidden])]
         return *rows, table.legal_mask()[0], bool(table.records["over"][0])
 
-    def through(net, row, k):
+    def forward(net, row, k):
         with torch.no_grad():
-            return net(row.expand(copies, 1, -1))[k, 0].double().numpy()
+            return net(row.expand(replicas, 1, -1))[k, 0].double().numpy()
 
     def policy(net, row, legal, k):
-        weight = np.where(legal, np.exp(through(net, row, k)), 0)
+        weight = np.where(legal, np.exp(forward(net, row, k)), 0)
         return weight / weight.sum()
 
     errors, gains, entropy, ends = 0.0, 0.0, 0.0, 0
-    for k in range(copies):
+    for k in range(replicas):
         for i in range(40):
             hand = batch["hand"][k, i].numpy()
-            moves, then = int(batch["moves"][k, i]), int(batch["next"][k, i])
-            s, w, legal, _ = look(hand, moves)
-            s_next, w_next, legal_next, over = look(hand, then)
-            goal = float(batch["reward"][k, i])
+            moves, next_moves = int(batch["moves"][k, i]), int(batch["next"][k, i])
+            s, w, legal, _ = describe(hand, moves)
+            s_next, w_next, legal_next, over = describe(hand, next_moves)
+            td_target = float(batch["reward"][k, i])
             if not over:
                 pi = policy(target_actor, s_next, legal_next, k)
-                goal += 0.9 * pi @ through(target_critic, w_next, k)
-            q = through(critic, w, k)
-            errors += (q[hand[game.cards_dealt + 1 + moves]] - goal) ** 2 / 40
+                td_target += 0.9 * pi @ forward(target_critic, w_next, k)
+            q = forward(critic, w, k)
+            errors += (q[hand[game.cards_dealt + 1 + moves]] - td_target) ** 2 / 40
             pi = policy(actor, s, legal, k)
             gains += pi @ q / 40
             entropy -= pi[legal] @ np.log(pi[legal]) / 40
             ends += over
-    assert 20 < ends < 40 * copies - 20 or copies == 1
-    losses = one.compute_losses_and_entropy(40, 0.9)
+    assert 20 < ends < 40 * replicas - 20 or replicas == 1
+    losses = first.compute_losses_and_entropy(40, 0.9)
     assert losses[0].item() == pytest.approx(errors, rel=1e-4)
     assert losses[1].item() == pytest.approx(-gains, rel=1e-4)
     assert losses[2].item() == pytest.approx(entropy, rel=1e-4)
 
 
-def test_targets_follow_softly():
+def test_target_networks_are_polyak_averages():
     learner = apu(kuhn(), variant="dual_apu_ctrl", tau=0.25, gradient_steps=1)
     learner.learn()
     before = weights(learner)
@@ -272,7 +272,7 @@ def test_targets_follow_softly():
 
 
 @pytest.mark.parametrize("variant", ["apu", "dual_apu_ctrl"])
-def test_resumed_equals_uninterrupted_to_the_bit(variant):
+def test_resume_is_bitwise_equal(variant):
     game = game_of("leduc")
     changed = {"variant": variant, "replay_capacity": 40, "agent_switch_period": 8}
     changed["opponent_pool"] = OpponentPoolSettings(play_prob=0.5, snapshot_interval=2, capacity=2)
@@ -280,37 +280,37 @@ def test_resumed_equals_uninterrupted_to_the_bit(variant):
 
 
 @pytest.mark.parametrize(("variant", "net"), [("apu", LSTM), ("apu_ctrl", MLP_16)])
-def test_agents_begin_as_copies_of_one_that_learnt_for_all_and_part(variant, net):
+def test_warm_start_gives_every_agent_a_copy_of_a_single_one(variant, net):
     game = game_of("limit_holdem_6p")
     settings = {"net": net, "episodes_per_iteration": 1}
     settings |= {"training_period": 1, "agent_switch_period": 1}
     settings |= {"ema_decay": 0.5, "store_decisions_of": "all", "actor_lr": Constant(start=0.05)}
-    one = apu(game, variant="dual_apu_ctrl", **settings)
+    single = apu(game, variant="dual_apu_ctrl", **settings)
     for _ in range(3):
-        one.learn()
-    learnt = deepcopy(one.state_dict())
+        single.learn()
+    state = deepcopy(single.state_dict())
     six = apu(game, seed=1, variant=variant, **settings)
-    assert not same_as_one(six, learnt).any()
-    six.warm_start(learnt)
-    assert same_as_one(six, learnt).all()
+    assert not equals_single(six, state).any()
+    six.warm_start(state)
+    assert equals_single(six, state).all()
     assert six.progress.updates == 0
     six.learn()
     six.learn()
     learners = [True] * 6 if variant == "apu_ctrl" else [True, True, False, False, False, False]
     unchanged = [[not moved for moved in learners]] * 4
-    assert same_as_one(six, learnt).tolist() == [*unchanged, [False] * 6]  # all averages move
+    assert equals_single(six, state).tolist() == [*unchanged, [False] * 6]  # all averages move
     with pytest.raises(RuntimeError):
-        one.warm_start(six.state_dict())
-    among_copies = apu(game, seed=2, variant="dual_apu", **settings)
-    among_copies.warm_start(learnt)
-    for name, weight in among_copies._copied_actor.named_parameters():
-        assert torch.equal(weight, learnt["actor"][name])
+        single.warm_start(six.state_dict())
+    dual = apu(game, seed=2, variant="dual_apu", **settings)
+    dual.warm_start(state)
+    for name, weight in dual._copied_actor.named_parameters():
+        assert torch.equal(weight, state["actor"][name])
         assert not weight.requires_grad
-    six.warm_start(deepcopy(among_copies.state_dict()))
-    assert same_as_one(six, learnt).all()
+    six.warm_start(deepcopy(dual.state_dict()))
+    assert equals_single(six, state).all()
 
 
-def test_a_player_gives_its_network_to_target_and_copied_actor_too():
+def test_warm_start_from_a_player_sets_target_and_copied_actor():
     game = game_of("limit_holdem_6p")
     player = apu(game, seed=1).players()["current"].select_instance(0)
     learner = apu(game, seed=2, variant="dual_apu", ema_decay=0.5)
@@ -321,16 +321,16 @@ def test_a_player_gives_its_network_to_target_and_copied_actor_too():
             assert torch.equal(weight, expected)
 
 
-def same_as_one(six, learnt):
-    """Return which networks and average of each agent equal those of the only one, [5, 6]."""
+def equals_single(six, single_state):
+    """Return which networks and averages of each agent equal the single agent's, [5, 6]."""
     parts = ("actor", "critic", "target_actor", "target_critic", "weight_average")
     state = six.state_dict()
     equal = [
-        [torch.equal(own[k], learnt[part][name][0]) for name, own in state[part].items()]
+        [torch.equal(own[k], single_state[part][name][0]) for name, own in state[part].items()]
         for part in parts
         for k in range(6)
     ]
-    return np.array([all(one) for one in equal]).reshape(len(parts), 6)
+    return np.array([all(each) for each in equal]).reshape(len(parts), 6)
 
 
 @pytest.mark.parametrize("reward", ["published", "payoff"])
@@ -346,7 +346,7 @@ def test_learns_to_bet_against_a_player_who_always_folds(reward):
     assert min(compute_winnings(kuhn(), learner.players()["current"], folds)) > 0.9
 
 
-def test_periods_and_opponents_that_do_not_fit_are_refused():
+def test_incompatible_periods_and_opponents_are_refused():
     message = r"^episodes_per_iteration: 8 at once .* actor_copy_period, 12$"
     with pytest.raises(ConfigError, match=message):
         apu(kuhn(3), episodes_per_iteration=8, variant="dual_apu")

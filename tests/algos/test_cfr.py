@@ -1,4 +1,4 @@
-"""Solvers follow known trajectories to the digit, and resume to the bit."""
+"""Tabular solvers: known values of NashConv, threads, resuming, equilibria of small games."""
 
 import numpy as np
 import pyspiel
@@ -20,19 +20,19 @@ SOLVERS = [*VARIANTS, "mccfr"]
 
 
 def solver(name, game, seed=0, **settings):
-    """A solver as configured in conf/algo."""
-    node = {} if name == "mccfr" else load_option("algo", "cfr")
-    return build({**node, **load_option("algo", name), **settings}, "algo", game=game, seed=seed)
+    """Return a solver as configured in conf/algo."""
+    config = {} if name == "mccfr" else load_option("algo", "cfr")
+    return build({**config, **load_option("algo", name), **settings}, "algo", game=game, seed=seed)
 
 
 def trajectory(algorithm, game, iterations):
-    """NashConv of the average policy at these iterations."""
-    found = []
+    """Return NashConv of the average policy at these iterations."""
+    values = []
     for iteration in iterations:
         while algorithm.progress.iterations < iteration:
             algorithm.learn()
-        found.append(nash_conv(get_tree(game), algorithm.players()["average"].policy))
-    return found
+        values.append(nash_conv(get_tree(game), algorithm.players()["average"].policy))
+    return values
 
 
 # NashConv at 10, 100, 1,000 and 10,000 iterations, from independent implementations; PDCFR+ from
@@ -53,9 +53,9 @@ def trajectory(algorithm, game, iterations):
     ],
     ids=label,
 )
-def test_trajectories(name, game, expected):
-    found = trajectory(solver(name, game), game, [10, 100, 1_000, 10_000][: len(expected)])
-    np.testing.assert_allclose(found, expected, rtol=0.005)
+def test_nash_conv_matches_known_values(name, game, expected):
+    actual = trajectory(solver(name, game), game, [10, 100, 1_000, 10_000][: len(expected)])
+    np.testing.assert_allclose(actual, expected, rtol=0.005)
 
 
 # Later, the last bit of a sum decides. Mean and standard deviation at 1,000 and 10,000 iterations
@@ -66,17 +66,17 @@ def test_trajectories(name, game, expected):
 )
 def test_leduc_is_solved(name, bounds):
     algorithm, tree = solver(name, leduc(), iterations_per_step=1000), get_tree(leduc())
-    found = trajectory(algorithm, leduc(), [1_000, 10_000])
-    assert (np.array(found) < bounds).all()
+    actual = trajectory(algorithm, leduc(), [1_000, 10_000])
+    assert (np.array(actual) < bounds).all()
     value = compute_seat_values(tree, algorithm.players()["average"].policy)[0]
-    assert value == pytest.approx(-0.085606424, abs=found[-1])
+    assert value == pytest.approx(-0.085606424, abs=actual[-1])
 
 
-@pytest.mark.parametrize(("name", "theirs"), [("cfr", "CFRSolver"), ("cfr_plus", "CFRPlusSolver")])
+@pytest.mark.parametrize(("name", "factory"), [("cfr", "CFRSolver"), ("cfr_plus", "CFRPlusSolver")])
 @pytest.mark.parametrize("game", [kuhn(), leduc()], ids=label)
-def test_agrees_with_openspiel(name, theirs, game):
+def test_agrees_with_openspiel(name, factory, game):
     reference = pyspiel.load_game(f"{game.name}_poker")
-    oracle = getattr(pyspiel, theirs)(reference)
+    oracle = getattr(pyspiel, factory)(reference)
     for _ in range(20):
         oracle.evaluate_and_update_policy()
     expected = pyspiel.nash_conv(reference, oracle.average_policy())
@@ -88,19 +88,19 @@ def test_agrees_with_openspiel(name, theirs, game):
 @pytest.mark.parametrize(
     ("game", "bounds"), [(kuhn(), [0.045, 0.0104]), (leduc(), [0.83, 0.17])], ids=label
 )
-def test_sampling_converges(game, bounds):
-    found = trajectory(solver("mccfr", game), game, [10_000, 100_000])
-    assert (np.array(found) < bounds).all()
-    assert found[1] < found[0] / 2
+def test_mccfr_converges(game, bounds):
+    actual = trajectory(solver("mccfr", game), game, [10_000, 100_000])
+    assert (np.array(actual) < bounds).all()
+    assert actual[1] < actual[0] / 2
 
 
-def test_external_sampling_has_the_regrets_of_cfr_on_average():
+def test_regrets_of_external_sampling_average_to_those_of_cfr():
     """From uniform play, one traversal's regrets average to the counterfactual ones."""
     game = kuhn()
     exact = solver("cfr", game, iterations_per_step=1)
     exact.learn()
     first = get_tree(game).first_infoset_of_seat
-    rows = slice(first[0], first[1])  # the first traverser's: the second has seen its answer
+    rows = slice(first[0], first[1])  # the second traverser meets an updated policy
     sampled = []
     for seed in range(4_000):
         algorithm = MCCFR(game=game, seed=seed, iterations_per_step=1, traversals=1)
@@ -111,8 +111,8 @@ def test_external_sampling_has_the_regrets_of_cfr_on_average():
     assert (abs(np.mean(sampled, axis=0) - expected) <= 4 * error + 1e-12).all()
 
 
-def learnt(threads, name, game, **settings):
-    """The tables of a solver after two steps."""
+def run_steps(threads, name, game, **settings):
+    """Return the state of a solver after two steps."""
     with numba_threads(threads):
         algorithm = solver(name, game, seed=5, **settings)
         for _ in range(2):
@@ -121,61 +121,61 @@ def learnt(threads, name, game, **settings):
     return algorithm.state_dict()
 
 
-def assert_same(one, other):
+def assert_equal_tables(first, second):
     for key in ("regrets", "sums"):
-        assert one[key].abs().sum() > 0
-        assert torch.equal(one[key], other[key])
+        assert first[key].abs().sum() > 0
+        assert torch.equal(first[key], second[key])
 
 
 @two_cores
-def test_threads_change_nothing(monkeypatch):
+def test_number_of_threads_changes_nothing(monkeypatch):
     monkeypatch.setattr(sequence_form, "MIN_PARALLEL_LEAVES", 100_000)
     monkeypatch.setattr(game_tree, "_cached_trees", {})
-    one, two = (learnt(threads, "dcfr", leduc_8(), iterations_per_step=3) for threads in (1, 2))
-    assert_same(one, two)
+    one, two = (run_steps(threads, "dcfr", leduc_8(), iterations_per_step=3) for threads in (1, 2))
+    assert_equal_tables(one, two)
 
 
 @pytest.mark.parametrize("game", [kuhn(3), leduc()], ids=label)
-def test_parts_change_nothing(game, monkeypatch):
+def test_parts_of_the_tree_change_nothing(game, monkeypatch):
     """Trees in one part for each hand and in one part for each seat give equal tables."""
-    whole = learnt(1, "pcfr_plus", game, iterations_per_step=20)
+    whole = run_steps(1, "pcfr_plus", game, iterations_per_step=20)
     monkeypatch.setattr(sequence_form, "MIN_PARALLEL_LEAVES", 1)
     monkeypatch.setattr(game_tree, "_cached_trees", {})
-    assert_same(whole, learnt(2, "pcfr_plus", game, iterations_per_step=20))
+    assert_equal_tables(whole, run_steps(2, "pcfr_plus", game, iterations_per_step=20))
 
 
 @pytest.mark.parametrize("name", SOLVERS)
-def test_resumes_to_the_bit(name, tmp_path):
-    straight, before, after = (solver(name, leduc(), seed=5) for _ in range(3))
-    before.learn()
-    torch.save(before.state_dict(), tmp_path / "state.pt")
-    after.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
-    after.learn()
-    assert before.progress.iterations == before.iterations_per_step  # a state is a copy
+def test_resume_is_bitwise_equal(name, tmp_path):
+    baseline, saved, resumed = (solver(name, leduc(), seed=5) for _ in range(3))
+    saved.learn()
+    torch.save(saved.state_dict(), tmp_path / "state.pt")
+    resumed.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
+    resumed.learn()
+    assert saved.progress.iterations == saved.iterations_per_step  # a state is a copy
     for _ in range(2):
-        metrics = straight.learn()
+        metrics = baseline.learn()
     assert all(np.isfinite(value) for value in metrics.values())
-    assert after.progress == straight.progress
-    for player, other in zip(after.players().values(), straight.players().values(), strict=True):
+    assert resumed.progress == baseline.progress
+    for player, other in zip(resumed.players().values(), baseline.players().values(), strict=True):
         np.testing.assert_array_equal(player.policy, other.policy)
-    left, right = after.state_dict(), straight.state_dict()
-    assert left.keys() == right.keys()
-    assert all(torch.equal(left[key], right[key]) for key in ("regrets", "sums"))
+    state, expected = resumed.state_dict(), baseline.state_dict()
+    assert state.keys() == expected.keys()
+    assert all(torch.equal(state[key], expected[key]) for key in ("regrets", "sums"))
 
 
-def test_faults_name_the_key():
+def test_errors_name_the_key():
     with pytest.raises(ConfigError, match=r"algo\.gamma: -1\.0 is not in \[0, 5\]"):
         solver("cfr", kuhn(), gamma=-1)
     with pytest.raises(ConfigError, match="limit_holdem has more than"):
         solver("mccfr", build(load_option("game", "limit_holdem"), "game"))
 
 
-@pytest.mark.parametrize(("name", "most"), [("kuhn", 1e-9), ("leduc", 2e-4)])
-def test_the_equilibrium_of_a_small_game_is_one(name, most, monkeypatch):
+@pytest.mark.parametrize(("name", "bound"), [("kuhn", 1e-9), ("leduc", 2e-4)])
+def test_equilibrium_of_a_small_game_is_not_exploitable(name, bound, monkeypatch):
     """Measured: 1.8e-15 and 1.6e-4 antes a hand."""
-    played = game(name)
-    player = compute_equilibrium(played)
-    tree = get_tree(played)
-    assert exploitability(tree, player.action_probs(tree.infoset_records)) < most
-    assert compute_equilibrium(played) is player
+    small_game = game(name)
+    player = compute_equilibrium(small_game)
+    tree = get_tree(small_game)
+    assert exploitability(tree, player.action_probs(tree.infoset_records)) < bound
+    assert compute_equilibrium(small_game) is player
     assert compute_equilibrium(imperfect_recall_kuhn(monkeypatch)) is None  # it has no solution

@@ -1,4 +1,4 @@
-"""Deep CFR: its sampled regrets against exact ones, its memories, and what it learns."""
+"""Deep CFR: sampled regrets against exact ones, merging buffers, warm start, learning."""
 
 import numpy as np
 import pytest
@@ -28,16 +28,16 @@ def learner(game, seed=0, opponent=None, net=NET, **changed):
     return build_learner("deep_cfr", game, net, seed, opponent, settings | changed)
 
 
-def agents_of(game, hands=1):
+def build_services(game, hands=1):
     seats = NetworkAssignment(network_sharing="per_seat", instances=1, seating="fixed")
     return LearnerServices(cpu_context(game, NET), seats, tables_per_instance=hands)
 
 
 @pytest.mark.parametrize("game", [kuhn(), kuhn(3), leduc()], ids=label)
-def test_sampled_regrets_are_the_exact_ones_in_the_mean(game):
-    """At each infoset met 40 times and more, within 6 standard errors of 20 traversals."""
+def test_sampled_regrets_average_to_the_exact_ones(game):
+    """At each infoset reached 40 times or more, within 6 standard errors of 20 traversals."""
     tree, hands, times = get_tree(game), 1000, 20
-    services, policy = agents_of(game, hands), random_policy(tree, 1)
+    services, policy = build_services(game, hands), random_policy(tree, 1)
     rows, _ = services.encode_with_hidden_cards(tree.infoset_records)
     row_index = {row.tobytes(): i for i, row in enumerate(rows)}
 
@@ -45,77 +45,77 @@ def test_sampled_regrets_are_the_exact_ones_in_the_mean(game):
         return np.array([row_index[row.tobytes()] for row in seen], np.int64)
 
     for traverser in range(game.seats):
-        regrets, met, _ = compute_counterfactual_values(tree, policy, traverser)
-        theirs = tree.infoset_seat != traverser
+        regrets, reach, _ = compute_counterfactual_values(tree, policy, traverser)
+        others = tree.infoset_seat != traverser
         sums = np.zeros((times, *regrets.shape))  # of a hand: regrets, or the others' policies
         counts = np.zeros((times, tree.infoset_count))
         for k in range(times):
             for part in traverse_hands(
                 services, traverser, lambda seen, *_: policy[infosets(seen)]
             ):
-                here = infosets(part.observation)
-                assert (part.replica == tree.infoset_seat[here]).all()
-                np.add.at(sums[k], here, part.targets / hands)
-                np.add.at(counts[k], here, 1 / hands)
-        often = met * hands * times >= 40
-        assert often.sum() > tree.infoset_count / 3
-        for found, expected in ((counts, met), (sums, np.where(theirs[:, None], 0, regrets))):
-            error = found.std(0, ddof=1) / times**0.5
-            off = abs(found.mean(0) - expected)
-            is_checked = often if found is counts else often & ~theirs
-            assert (off <= 6 * error + 1e-12)[is_checked].all()
-        assert sums[:, theirs] == pytest.approx((counts[..., None] * policy)[:, theirs])
+                index = infosets(part.observation)
+                assert (part.replica == tree.infoset_seat[index]).all()
+                np.add.at(sums[k], index, part.targets / hands)
+                np.add.at(counts[k], index, 1 / hands)
+        frequent = reach * hands * times >= 40
+        assert frequent.sum() > tree.infoset_count / 3
+        for values, expected in ((counts, reach), (sums, np.where(others[:, None], 0, regrets))):
+            error = values.std(0, ddof=1) / times**0.5
+            deviation = abs(values.mean(0) - expected)
+            is_checked = frequent if values is counts else frequent & ~others
+            assert (deviation <= 6 * error + 1e-12)[is_checked].all()
+        assert sums[:, others] == pytest.approx((counts[..., None] * policy)[:, others])
 
 
-def decisions(seen, regret_rows, copy):
-    observation = np.zeros((len(seen), 11), np.uint8)
-    observation[:, :2] = seen
-    mask = np.ones((len(seen), 3), np.bool_)
-    return TraversalDecisions(observation, mask, np.array(copy), np.array(regret_rows, np.float64))
+def decisions(cells, regrets, replica):
+    observation = np.zeros((len(cells), 11), np.uint8)
+    observation[:, :2] = cells
+    mask = np.ones((len(cells), 3), np.bool_)
+    return TraversalDecisions(observation, mask, np.array(replica), np.array(regrets, np.float64))
 
 
-def test_a_memory_keeps_weighted_means_of_equal_observations():
+def test_merging_buffer_keeps_weighted_means_of_equal_rows():
     game = kuhn()
-    services = agents_of(game)
+    services = build_services(game)
     services.observation_column = services.observation_column._replace(width=11)
-    memory = MergingBuffer(services, capacity=10, iteration_weight_power=1.0)
-    memory.iteration += 1
-    memory.add(decisions([[0, 1], [1, 1], [0, 1]], [[1, 0, 0], [5, 5, 5], [3, 0, 0]], [0, 0, 1]))
-    memory.iteration += 1
-    memory.add(decisions([[0, 1], [0, 1]], [[4, 3, 0], [7, 0, 0]], [0, 1]))
-    targets = memory.get_or_sample_batch(batch_size=4)
-    assert len(memory) == 3
+    buffer = MergingBuffer(services, capacity=10, iteration_weight_power=1.0)
+    buffer.iteration += 1
+    buffer.add(decisions([[0, 1], [1, 1], [0, 1]], [[1, 0, 0], [5, 5, 5], [3, 0, 0]], [0, 0, 1]))
+    buffer.iteration += 1
+    buffer.add(decisions([[0, 1], [0, 1]], [[4, 3, 0], [7, 0, 0]], [0, 1]))
+    targets = buffer.get_or_sample_batch(batch_size=4)
+    assert len(buffer) == 3
     assert targets.weight.tolist() == [[0.75, 0.25], [1, 0]]
     assert targets.target[0].tolist() == [[3, 2, 0], [5, 5, 5]]  # (1 x 1 + 2 x 4) / 3
     assert targets.target[1, 0].tolist() == pytest.approx([17 / 3, 0, 0])
     assert targets.observation[0, :, :2].tolist() == [[0, 1], [1, 1]]
-    # fewer than there are: drawn by their weights
-    drawn = [memory.get_or_sample_batch(batch_size=1).target[0, 0, 0].item() for _ in range(400)]
-    assert set(drawn) == {3.0, 5.0}
-    assert drawn.count(3.0) == pytest.approx(300, abs=40)  # 4.6 standard deviations
+    # a batch smaller than the buffer is sampled by weight
+    samples = [buffer.get_or_sample_batch(batch_size=1).target[0, 0, 0].item() for _ in range(400)]
+    assert set(samples) == {3.0, 5.0}
+    assert samples.count(3.0) == pytest.approx(300, abs=40)  # 4.6 standard deviations
 
 
-def test_a_full_memory_is_a_uniform_sample_of_the_observations_it_met():
-    services = agents_of(kuhn())
+def test_full_merging_buffer_is_a_uniform_sample_of_observations():
+    services = build_services(kuhn())
     services.observation_column = services.observation_column._replace(width=11)
     sampled = []
     for _ in range(200):
-        # Of two copies: 4 rows.
-        memory = MergingBuffer(services, capacity=2, iteration_weight_power=1.0)
+        # With two replicas: 4 rows.
+        buffer = MergingBuffer(services, capacity=2, iteration_weight_power=1.0)
         for bits in range(8):
-            memory.iteration += 1
+            buffer.iteration += 1
             row = np.unpackbits(np.array([[bits]], np.uint8), axis=1).astype(np.uint8)
             item = decisions([[0, 0]], [[bits, 0, 0]], [0])
             item.observation[:, :8] = row
-            memory.add(item)
-        assert len(memory) == 4
-        sampled += memory.get_or_sample_batch(batch_size=8).target[0, :, 0].tolist()
+            buffer.add(item)
+        assert len(buffer) == 4
+        sampled += buffer.get_or_sample_batch(batch_size=8).target[0, :, 0].tolist()
     counts = np.bincount(np.array(sampled).round().astype(int), minlength=8)
     assert abs(counts - 100).max() < 30  # 4 standard deviations
 
 
-def test_comes_near_equilibrium_on_kuhn():
-    """Uniform play is exploitable by .458; ten seeds came to .049 ± .008, and .09 is 5 sd off."""
+def test_approaches_equilibrium_on_kuhn():
+    """Uniform play is exploitable by .458; ten seeds ended at .049 ± .008; .09 is 5 sd above."""
     game, steps = kuhn(), 60_000
     settings = {"traversals": 100, "regret_normalization": 0.5}
     settings |= {"regret_lr": LogLinear(start=3e-3, end=3e-4, horizon=steps)}
@@ -126,7 +126,7 @@ def test_comes_near_equilibrium_on_kuhn():
 
 
 @pytest.mark.parametrize(("batch_size", "updates"), [(64, 1 + 1), (2, 3 + 3), (1, 6 + 6)])
-def test_a_small_buffer_takes_fewer_steps(batch_size, updates):
+def test_small_buffer_takes_fewer_gradient_steps(batch_size, updates):
     """One pass at most: the regret buffer has Kuhn's 12 observations, 6 for each network."""
     algorithm = learner(kuhn(), batch_size=batch_size, max_epochs=1.0)
     for _ in range(20):
@@ -140,36 +140,36 @@ def test_a_small_buffer_takes_fewer_steps(batch_size, updates):
     "changed",
     [
         {"network_sharing": "shared", "instances": 2},
-        {"batch_size": 4, "capacity": 6, "instances": 2},  # drawn from a memory that is full
+        {"batch_size": 4, "capacity": 6, "instances": 2},  # sampled from a full buffer
     ],
 )
-def test_every_setting_trains_and_resumes_to_the_bit(changed):
+def test_settings_train_and_resume_bitwise(changed):
     game = kuhn(3)
     check_bitwise_resume(game, lambda seed: learner(game, seed, **changed))
 
 
-def test_a_warm_start_goes_on_from_networks_and_memories():
+def test_warm_start_copies_networks_and_buffers():
     game = kuhn()
     first, warm = learner(game, seed=1), learner(game, seed=2)
     for _ in range(3):
         first.learn()
-    learnt = first.state_dict()
-    warm.warm_start(learnt)
+    source = first.state_dict()
+    warm.warm_start(source)
     state = warm.state_dict()
     for name in ("regrets", "average"):
-        assert all(torch.equal(state[name][key], learnt[name][key]) for key in learnt[name])
+        assert all(torch.equal(state[name][key], source[name][key]) for key in source[name])
     for name in ("regret_buffer", "average_buffer"):
-        rows = learnt[name]["rows"]
+        rows = source[name]["rows"]
         assert all(torch.equal(state[name]["rows"][key], rows[key]) for key in rows)
-        assert state[name]["generator"] != learnt[name]["generator"]
+        assert state[name]["generator"] != source[name]["generator"]
     assert warm.progress.iterations == 0
     warm.learn()
     assert warm.state_dict()["regret_buffer"]["iteration"] == 4  # weighs more than the first three
     with pytest.raises(ConfigError, match=r"^capacity: 8 observations, the other buffer has "):
-        learner(game, capacity=4).warm_start(learnt)
+        learner(game, capacity=4).warm_start(source)
 
 
-def test_what_it_can_not_do_is_refused(monkeypatch):
+def test_opponents_amount_networks_and_too_many_positions_are_refused(monkeypatch):
     game = kuhn()
     caller = build(load_option("player", "call"), "opponent", game=game)
     with pytest.raises(ConfigError, match=r"^opponents: "):
@@ -184,24 +184,24 @@ def test_what_it_can_not_do_is_refused(monkeypatch):
         algorithm.learn()
 
 
-def test_many_rows_are_merged_a_batch_at_a_time(monkeypatch):
-    """Until then equal ones stand side by side, and weigh together what they weigh as one."""
+def test_equal_rows_are_merged_in_batches(monkeypatch):
+    """Equal rows that are not merged yet have the same total weight as one merged row."""
     monkeypatch.setattr("poker_rl.learning.buffers.merging_buffer.ALWAYS_MERGE_BELOW", 8)
-    services = agents_of(kuhn())
+    services = build_services(kuhn())
     services.observation_column = services.observation_column._replace(width=11)
-    memory = MergingBuffer(services, capacity=5, iteration_weight_power=1.0)
-    memory.iteration += 1
+    buffer = MergingBuffer(services, capacity=5, iteration_weight_power=1.0)
+    buffer.iteration += 1
     cells = [[a, b] for a in (0, 1) for b in (0, 1)]
-    memory.add(decisions(2 * cells, [[1, 0, 0]] * 8, [0] * 4 + [1] * 4))
-    memory.iteration += 1
-    memory.add(decisions([[0, 0]], [[4, 0, 0]], [0]))
-    assert len(memory) == 9
-    apart = memory.get_or_sample_batch(batch_size=9)
+    buffer.add(decisions(2 * cells, [[1, 0, 0]] * 8, [0] * 4 + [1] * 4))
+    buffer.iteration += 1
+    buffer.add(decisions([[0, 0]], [[4, 0, 0]], [0]))
+    assert len(buffer) == 9
+    unmerged = buffer.get_or_sample_batch(batch_size=9)
     restored = MergingBuffer(services, capacity=5, iteration_weight_power=1.0)
-    restored.load_state_dict(memory.state_dict())
-    for either in (memory, restored):
-        either.add(decisions([[1, 1]], [[1, 0, 0]], [1]))
-        assert len(either) == 8
-    merged = memory.get_or_sample_batch(batch_size=9)
-    for targets in (apart, merged):
+    restored.load_state_dict(buffer.state_dict())
+    for each in (buffer, restored):
+        each.add(decisions([[1, 1]], [[1, 0, 0]], [1]))
+        assert len(each) == 8
+    merged = buffer.get_or_sample_batch(batch_size=9)
+    for targets in (unmerged, merged):
         assert float((targets.weight[0] * targets.target[0, :, 0]).sum()) == pytest.approx(2.0)

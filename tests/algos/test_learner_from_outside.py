@@ -1,4 +1,4 @@
-"""A network learner and network inputs as a plug-in writes them, by public names alone."""
+"""A network learner and network inputs of a plug-in, written with public names only."""
 
 from __future__ import annotations
 
@@ -87,9 +87,9 @@ class WrongFeatures:
 
 @pytest.fixture(autouse=True)
 def plugin(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Take this module for an installed plug-in."""
-    here = Plugin(__name__, "tests", "1.0", Path(__file__).parent)
-    monkeypatch.setattr(plugins, "list_plugins", lambda: [here])
+    """Register this module as an installed plug-in."""
+    this_module = Plugin(__name__, "tests", "1.0", Path(__file__).parent)
+    monkeypatch.setattr(plugins, "list_plugins", lambda: [this_module])
 
 
 def config(**algo: Any) -> dict[str, Any]:
@@ -105,28 +105,28 @@ def learner(seed: int = 0, **algo: Any) -> Any:
     return build_algorithm(config(**algo), kuhn(), torch.device("cpu"), seed)
 
 
-def test_a_learner_with_its_own_features_learns_and_is_saved() -> None:
-    one = learner()
-    before = [weight.detach().clone() for weight in one._network.parameters()]
+def test_plugin_learner_with_own_features_trains_and_is_saved() -> None:
+    algo = learner()
+    before = [weight.detach().clone() for weight in algo._network.parameters()]
     for _ in range(3):
-        assert np.isfinite(one.learn()["loss/policy"])
-    assert one.progress.hands == 3 * 2 * 200
-    assert one.progress.decisions > one.progress.hands
-    after = list(one._network.parameters())
+        assert np.isfinite(algo.learn()["loss/policy"])
+    assert algo.progress.hands == 3 * 2 * 200
+    assert algo.progress.decisions > algo.progress.hands
+    after = list(algo._network.parameters())
     moved = [(a != b).flatten(1).any(1) for a, b in zip(before, after, strict=True)]
     assert torch.stack(moved).any(0).all()  # both instances
-    assert next(one._network.parameters()).shape[:2] == (2, 2)  # replicas, inputs
-    player = one.players()["current"]
-    again = type(player).from_dict(player.to_dict(), kuhn(), torch.device("cpu"))
+    assert next(algo._network.parameters()).shape[:2] == (2, 2)  # replicas, inputs
+    player = algo.players()["current"]
+    reloaded = type(player).from_dict(player.to_dict(), kuhn(), torch.device("cpu"))
     assert player.to_dict()["net"]["features"]["chips"] == 4
-    assert again.net_config.features == CardAndPot(chips=4)
+    assert reloaded.net_config.features == CardAndPot(chips=4)
 
 
-def test_it_resumes_to_the_bit() -> None:
+def test_plugin_learner_resumes_bitwise() -> None:
     check_bitwise_resume(kuhn(), lambda seed: learner(seed, network_sharing="per_betting_node"))
 
 
-def test_features_that_are_no_rows_are_refused() -> None:
+def test_features_of_a_wrong_shape_are_refused() -> None:
     net = MLPConfig(hidden_sizes=[4], activation="relu", init="torch", features=WrongFeatures())
     sharing = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
     with pytest.raises(ConfigError, match=r"^net.features: WrongFeatures.encode returned float64"):

@@ -25,8 +25,8 @@ from poker_rl.learning import HAND_ENDED, NEXT_PENDING, RolloutBatch
 from poker_rl.learning.buffers.insertion_rules import ExponentialReservoir
 
 
-def built(kind, game, seed, opponent, **changed):
-    """Build a learner with the settings of `conf/algo/dqn.yaml`, of which some are others."""
+def build(kind, game, seed, opponent, **changed):
+    """Build a learner with the settings of `conf/algo/dqn.yaml`, changed for small runs."""
     settings = {key: value for key, value in load_option("algo", "dqn").items() if key[0] != "_"}
     settings |= {"tables": 16, "rollout_steps": 2, "train_freq": 8, "batch_size": 16}
     settings |= {"learning_starts": 32, "replay_capacity": 500, "target_update_interval": 5}
@@ -36,37 +36,37 @@ def built(kind, game, seed, opponent, **changed):
 
 
 def dqn(game, seed=0, opponent=None, **changed):
-    return built(DQN, game, seed, opponent, **changed)
+    return build(DQN, game, seed, opponent, **changed)
 
 
 def nfsp(game, seed=0, opponent=None, **changed):
     settings = {"eta": 0.3, "average_policy": average_settings()} | changed
-    return built(NFSP, game, seed, opponent, **settings)
+    return build(NFSP, game, seed, opponent, **settings)
 
 
-def stored(learner, copy=0):
+def get_items(learner, replica=0):
     items = learner._buffer.state_dict()["items"]
-    return {name: parts[copy].numpy() for name, parts in items.items()}
+    return {name: parts[replica].numpy() for name, parts in items.items()}
 
 
-def batch_of(next_, reward, copy):
-    """Decisions of Kuhn poker that can be told apart by their observation."""
+def make_batch(next_, reward, replica):
+    """Return decisions of Kuhn poker, each with its own observation."""
     count = len(next_)
-    seen = (np.arange(count)[:, None] >> np.arange(11) & 1).astype(np.uint8)
-    columns = {"observation": seen, "hidden_cards": np.empty((count, 0), np.uint8)}
+    observation = (np.arange(count)[:, None] >> np.arange(11) & 1).astype(np.uint8)
+    columns = {"observation": observation, "hidden_cards": np.empty((count, 0), np.uint8)}
     columns |= {"mask": np.tile([False, True, True], (count, 1))}
     columns |= {"action": np.arange(count) % 2 + 1, "log_prob": np.zeros(count, np.float32)}
-    columns |= dict.fromkeys(("seat", "agent", "replica"), np.array(copy))
+    columns |= dict.fromkeys(("seat", "agent", "replica"), np.array(replica))
     columns |= {"next_row": np.array(next_), "reward": np.array(reward, np.float32)}
     return RolloutBatch(table=np.zeros(count, np.int64), **columns)
 
 
-def test_transitions_run_from_own_decision_to_own_next_one():
+def test_transitions_lead_to_the_next_decision_of_the_same_agent():
     learner = dqn(kuhn(), reward_scale=2.0)
     next_ = [2, 3, HAND_ENDED, NEXT_PENDING, HAND_ENDED]
-    batch = batch_of(next_, [0, 0, 3, 0, -1], [0, 1, 0, 1, 1])
+    batch = make_batch(next_, [0, 0, 3, 0, -1], [0, 1, 0, 1, 1])
     assert learner._store_transitions(batch) == 4  # the open one belongs to the next batch
-    first, second = stored(learner), stored(learner, 1)
+    first, second = get_items(learner), get_items(learner, 1)
     np.testing.assert_array_equal(first["reward"], [0, 1.5])
     np.testing.assert_array_equal(second["reward"], [0, -0.5])
     np.testing.assert_array_equal(first["action"], [1, 1])
@@ -77,7 +77,7 @@ def test_transitions_run_from_own_decision_to_own_next_one():
     assert np.unpackbits(second["next"], axis=1)[0, :11] @ (1 << np.arange(11)) == 3
 
 
-def test_the_target_is_the_best_legal_value_of_the_target_network():
+def test_td_target_is_the_best_legal_value_of_the_target_network():
     """Against the same loss by plain loops, over both agents."""
     learner = dqn(kuhn(), gamma=0.9, batch_size=64)
     for _ in range(30):
@@ -86,16 +86,16 @@ def test_the_target_is_the_best_legal_value_of_the_target_network():
     q = learner._q_network(batch["observation"]).detach()
     target = learner._target_network(batch["next"]).detach()
     assert (learner._q_network(batch["next"]) != target).any()
-    ends, goes_on, total = 0, 0, 0.0
+    ends, continues, total = 0, 0, 0.0
     for k in range(2):
         for i in range(64):
             legal = [a for a in range(3) if batch["legal"][k, i, a]]
             best = max((float(target[k, i, a]) for a in legal), default=0.0)
-            goes_on, ends = goes_on + bool(legal), ends + (not legal)
-            goal = float(batch["reward"][k, i]) + 0.9 * best
-            total += (float(q[k, i, int(batch["action"][k, i])]) - goal) ** 2 / 64
+            continues, ends = continues + bool(legal), ends + (not legal)
+            td_target = float(batch["reward"][k, i]) + 0.9 * best
+            total += (float(q[k, i, int(batch["action"][k, i])]) - td_target) ** 2 / 64
     assert ends > 10
-    assert goes_on > 10
+    assert continues > 10
     assert learner._compute_loss(batch).item() == pytest.approx(total, rel=1e-5)
 
 
@@ -103,7 +103,7 @@ def test_the_target_is_the_best_legal_value_of_the_target_network():
     ("network_sharing", "updates", "every", "tables"),
     [("shared", 2, 256, 64), ("per_seat", 3, 7, 5)],
 )
-def test_updates_for_own_decisions_are_exact(network_sharing, updates, every, tables):
+def test_number_of_updates_per_agent_decision_is_exact(network_sharing, updates, every, tables):
     settings = {"network_sharing": network_sharing, "gradient_steps": updates}
     settings |= {"train_freq": every, "tables": tables, "learning_starts": 20}
     learner = nfsp(kuhn(), **settings)
@@ -123,21 +123,21 @@ def test_updates_for_own_decisions_are_exact(network_sharing, updates, every, ta
     assert learner.progress.updates == learner._replay_optimizer.updates > 0
 
 
-def test_the_target_network_is_a_copy_made_every_so_often():
+def test_target_network_is_copied_at_its_interval():
     learner = dqn(kuhn(), train_freq=1000, target_update_interval=5)
     while learner._buffer.min_replica_size < 32:
         learner.learn()
-    past = []
+    history = []
     for turn in range(1, 11):
         learner._update_networks(1)
-        past.append([weight.detach().clone() for weight in learner._q_network.parameters()])
-        made = turn // 5 * 5
-        if made:
+        history.append([weight.detach().clone() for weight in learner._q_network.parameters()])
+        last_copy = turn // 5 * 5
+        if last_copy:
             now = list(learner._target_network.parameters())
-            assert all(torch.equal(a, b) for a, b in zip(now, past[made - 1], strict=True))
+            assert all(torch.equal(a, b) for a, b in zip(now, history[last_copy - 1], strict=True))
 
 
-def test_epsilon_greedy_plays_the_best_legal_action_and_any_other_by_chance():
+def test_epsilon_greedy_probabilities_are_over_legal_actions():
     learner = dqn(kuhn(), epsilon=Constant(start=0.3), tables=64)
     seen = []
     act = learner._choose_actions
@@ -148,7 +148,7 @@ def test_epsilon_greedy_plays_the_best_legal_action_and_any_other_by_chance():
         x = torch.from_numpy(rows.observation)[None].expand(2, -1, -1)
         value = learner._q_network(x)[0].numpy()
     policy = learner._compute_epsilon_greedy_probs(value, rows.mask)
-    for i in range(len(policy)):  # all of them first to act: the first seat's
+    for i in range(len(policy)):  # all are first decisions, of the first seat
         legal = np.flatnonzero(rows.mask[i])
         best = legal[value[i, legal].argmax()]
         expected = np.zeros(3)
@@ -157,31 +157,31 @@ def test_epsilon_greedy_plays_the_best_legal_action_and_any_other_by_chance():
         np.testing.assert_allclose(policy[i], expected, atol=1e-12)
 
 
-def test_a_share_eta_of_hands_is_played_and_kept_by_the_best_response():
+def test_best_response_plays_and_stores_a_share_eta_of_hands():
     eta = 0.3
     average = average_settings(capacity=100_000)
     learner = nfsp(kuhn(), eta=eta, tables=64, train_freq=10**6, average_policy=average)
     for _ in range(50):
         learner.learn()
-    made = learner.progress.decisions + len(learner.services.rollout.unfinished_batch)
+    total = learner.progress.decisions + len(learner.services.rollout.unfinished_batch)
     stored_count = learner._average_policy.buffer.items_added
-    assert made == 50 * 64 * 2
-    sd = np.sqrt(eta * (1 - eta) / made * 2)  # at most two decisions of an agent in a hand
-    assert abs(stored_count.sum() / made - eta) <= 4 * sd
-    responds = learner.services.rollout.is_learning_seat
-    both = (responds[:, 0] & responds[:, 1]).mean()
-    assert both < 0.2  # 0.09 on average, as agents sample for themselves; 0.3 if they did not
+    assert total == 50 * 64 * 2
+    sd = np.sqrt(eta * (1 - eta) / total * 2)  # at most two decisions of an agent in a hand
+    assert abs(stored_count.sum() / total - eta) <= 4 * sd
+    is_response = learner.services.rollout.is_learning_seat
+    both = (is_response[:, 0] & is_response[:, 1]).mean()
+    assert both < 0.2  # 0.09 on average, as agents sample independently; otherwise 0.3
 
 
-def everything_on():
+def all_features():
     average = {"insertion_rule": ExponentialReservoir(insertion_prob=0.3), "gradient_steps": 2}
     average |= {"capacity": 60, "iteration_weight_power": 1.0}
     changed = {"network_sharing": "per_agent", "seating": "shuffled", "max_grad_norm": 1.0}
     return changed | {"average_policy": average_settings(**average)}
 
 
-@pytest.mark.parametrize(("optimiser", "changed"), [("adam", everything_on()), ("sgd", {})])
-def test_resumed_equals_uninterrupted_to_the_bit(optimiser, changed):
+@pytest.mark.parametrize(("optimiser", "changed"), [("adam", all_features()), ("sgd", {})])
+def test_resume_is_bitwise_equal(optimiser, changed):
     game = game_of("leduc")
     fixed = {"optimizer": optimiser, "replay_capacity": 100}
     check_bitwise_resume(game, lambda seed: nfsp(game, seed, **fixed, **changed), steps=15)
@@ -196,7 +196,7 @@ def test_dqn_learns_to_beat_a_player_who_always_folds():
     assert compute_winnings(kuhn(), learner.players()["greedy"], folds) == pytest.approx([1, 1])
 
 
-def test_the_average_policy_comes_closer_to_equilibrium():
+def test_average_policy_approaches_equilibrium():
     """Uniform play has 0.458. 6 runs ended at 0.136 +- 0.028: mean + 4 sd."""
     fast = {"batch_size": 128, "lr": Constant(start=5e-3)}
     average = average_settings(capacity=100_000, max_grad_norm=None, **fast)
@@ -207,7 +207,7 @@ def test_the_average_policy_comes_closer_to_equilibrium():
     assert measure_exploitability(kuhn(), learner.players()["average"]) < 0.25
 
 
-def test_memories_that_are_never_full_enough_to_learn_from_are_refused():
+def test_buffers_smaller_than_learning_starts_are_refused():
     average = {"average_policy": average_settings(capacity=20)}
     with pytest.raises(
         ConfigError, match=r"^learning_starts: 32 .*; average_policy.capacity holds 20$"
@@ -215,7 +215,7 @@ def test_memories_that_are_never_full_enough_to_learn_from_are_refused():
         nfsp(kuhn(), **average)
 
 
-def test_later_play_weighs_more_in_the_average():
+def test_average_policy_loss_weights_later_iterations_more():
     average = average_settings(batch_size=8, iteration_weight_power=2.0)
     learner = nfsp(kuhn(), rollout_steps=16, learning_starts=4, eta=1.0, average_policy=average)
     for _ in range(4):
@@ -225,10 +225,10 @@ def test_later_play_weighs_more_in_the_average():
     logits = part.module(batch["observation"]).detach().double().numpy()
     iteration, mask = batch["iteration"].numpy(), batch["mask"].numpy()
     loss = 0.0
-    for copy, row in np.ndindex(iteration.shape):
-        legal = np.flatnonzero(mask[copy, row])
-        probs = np.exp(logits[copy, row, legal]) / np.exp(logits[copy, row, legal]).sum()
-        error = -sum(batch["policy"][copy, row, legal].numpy() * np.log(probs))
-        loss += (iteration[copy, row] / iteration.max()) ** 2 * error / iteration.shape[1]
+    for replica, row in np.ndindex(iteration.shape):
+        legal = np.flatnonzero(mask[replica, row])
+        probs = np.exp(logits[replica, row, legal]) / np.exp(logits[replica, row, legal]).sum()
+        error = -sum(batch["policy"][replica, row, legal].numpy() * np.log(probs))
+        loss += (iteration[replica, row] / iteration.max()) ** 2 * error / iteration.shape[1]
     assert len(np.unique(iteration)) > 2
     assert part._compute_loss(batch).item() == pytest.approx(loss, rel=1e-5)

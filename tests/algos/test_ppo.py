@@ -1,4 +1,4 @@
-"""PPO: advantages and minibatches against plain sums, copies, resuming, learning, its critic."""
+"""PPO: advantages, minibatches and loss against plain sums, instances, resuming, learning."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def ppo(game, seed=0, opponent=None, **changed):
     return build_learner("ppo", game, net, seed, opponent, ppo_settings(**changed))
 
 
-def everything_on():
+def all_features():
     """Settings with which every part of the learner has a state."""
     pool = OpponentPoolSettings(play_prob=0.3, snapshot_interval=2, capacity=3)
     average = average_settings(capacity=1000, iteration_weight_power=1.0)
@@ -43,7 +43,7 @@ def everything_on():
     return changed | {"kl_old_coef": Constant(start=0.1), "log_barrier_coef": barrier}
 
 
-def test_gae_is_the_discounted_sum_of_errors_along_each_agents_own_decisions():
+def test_gae_sums_errors_over_the_decisions_of_each_agent():
     # two agents' decisions interleaved: rows 0, 2, 4 end; rows 1, 3, 5 are still open at 5
     next_ = np.array([2, 3, 4, 5, HAND_ENDED, NEXT_PENDING])
     reward = np.array([0, 0, 0.5, 0, 2, 0], np.float32)
@@ -52,29 +52,29 @@ def test_gae_is_the_discounted_sum_of_errors_along_each_agents_own_decisions():
     d = [gamma * 0.1 - 0.3, gamma * 0.4 + 0.2, 0.5 + gamma * 0.7 - 0.1, -gamma * 0.6 - 0.4, 1.3]
     k = gamma * lambda_
     expected = [d[0] + k * (d[2] + k * d[4]), d[1] + k * d[3], d[2] + k * d[4], d[3], d[4], 0]
-    found = compute_gae(reward, value, next_, gamma, lambda_)
-    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    actual = compute_gae(reward, value, next_, gamma, lambda_)
+    np.testing.assert_allclose(actual, expected, rtol=1e-6)
 
 
-@pytest.mark.parametrize("copies", [1, 3])
-def test_equal_rows_computed_once_give_the_same_outputs_and_gradients(copies):
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_deduplicated_inputs_give_equal_outputs_and_gradients(replicas):
     generator = np.random.default_rng(0)
-    kinds = generator.integers(2, size=(5, 7)).astype(np.uint8)
-    few = kinds[generator.integers(5, size=200)]
+    distinct = generator.integers(2, size=(5, 7)).astype(np.uint8)
+    x = distinct[generator.integers(5, size=200)]
     net = MLPConfig(hidden_sizes=[8], activation="tanh", init="orthogonal", features="observation")
     module = net.build_module(
-        NetDimensions(inputs=7, outputs=2, replicas=copies), torch.Generator().manual_seed(0)
+        NetDimensions(inputs=7, outputs=2, replicas=replicas), torch.Generator().manual_seed(0)
     )
-    inputs = DeduplicatedInputs(few, CPU)
+    inputs = DeduplicatedInputs(x, CPU)
     assert len(inputs.distinct_rows) <= 5
-    copy = torch.from_numpy(generator.integers(copies, size=200))
+    replica = torch.from_numpy(generator.integers(replicas, size=200))
     one_by_one = torch.stack(
-        [module(torch.from_numpy(few).expand(copies, -1, -1))[c, i] for i, c in enumerate(copy)]
+        [module(torch.from_numpy(x).expand(replicas, -1, -1))[c, i] for i, c in enumerate(replica)]
     )
-    torch.testing.assert_close(inputs.forward_all(module, copy), one_by_one)
+    torch.testing.assert_close(inputs.forward_all(module, replica), one_by_one)
 
-    index = torch.from_numpy(generator.integers(200, size=(copies, 40)))
-    plain = module(torch.from_numpy(few)[index])
+    index = torch.from_numpy(generator.integers(200, size=(replicas, 40)))
+    plain = module(torch.from_numpy(x)[index])
     torch.testing.assert_close(inputs.forward_rows(module, index), plain)
     gradients = []
     for out in (plain, inputs.forward_rows(module, index)):
@@ -85,11 +85,13 @@ def test_equal_rows_computed_once_give_the_same_outputs_and_gradients(copies):
 
 
 @pytest.mark.parametrize("size", [30, 40])
-def test_a_pass_holds_each_row_once_and_weights_make_each_copys_mean(size):
-    """Of the largest copy's size, or padded to more."""
+def test_minibatches_hold_each_row_once_and_average_per_replica(size):
+    """With the size of the largest replica, or padded to more."""
     generator = torch.Generator().manual_seed(0)
-    copy = torch.tensor([0, 1, 3]).repeat_interleave(torch.tensor([10, 20, 30]))  # copy 2 has none
-    replica = torch.cat([copy, torch.tensor([0, 1, 2, 3, 3])])[
+    used = torch.tensor([0, 1, 3]).repeat_interleave(
+        torch.tensor([10, 20, 30])
+    )  # none of replica 2
+    replica = torch.cat([used, torch.tensor([0, 1, 2, 3, 3])])[
         order := torch.randperm(65, generator=generator)
     ]
     is_used = order < 60
@@ -111,13 +113,13 @@ def test_a_pass_holds_each_row_once_and_weights_make_each_copys_mean(size):
         assert not weight[2].any()
 
 
-def test_random_orders_are_those_of_splitmix64():
+def test_random_orders_come_from_splitmix64():
     """Seed 1234567 gives the numbers of its reference implementation."""
     seed = 1234567
     expected = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
     # the first number of the reference is that of its seed after one step
-    found = sample_uniform_numbers(torch.tensor(seed), 5)[1:]
-    assert found.tolist() == [(bits >> 11) / 2**53 for bits in expected]
+    actual = sample_uniform_numbers(torch.tensor(seed), 5)[1:]
+    assert actual.tolist() == [(bits >> 11) / 2**53 for bits in expected]
     for seed in (0, 2**63 - 1, 5):
         uniform = sample_uniform_numbers(torch.tensor(seed), 100_000)
         assert ((uniform >= 0) & (uniform < 1)).all()
@@ -126,16 +128,16 @@ def test_random_orders_are_those_of_splitmix64():
         assert abs(np.corrcoef(uniform[1:], uniform[:-1])[0, 1]) < 5 / np.sqrt(100_000)
 
 
-@pytest.mark.parametrize("changed", [{}, everything_on()])
-def test_resumed_equals_uninterrupted_to_the_bit(changed):
+@pytest.mark.parametrize("changed", [{}, all_features()])
+def test_resume_is_bitwise_equal(changed):
     game = game_of("kuhn")
     check_bitwise_resume(game, lambda seed: ppo(game, seed, **changed), steps=4)
 
 
-def test_instances_do_not_touch_each_other():
+def test_instances_are_independent():
     """One replica and its optimizer have no effect on the other replica.
 
-    But for where its rows are cut into minibatches, which depends on the copy with most rows.
+    Except for the bounds of minibatches, which depend on the replica with most rows.
     """
     game = game_of("kuhn")
     settings = {"network_sharing": "per_seat", "instances": 2, "minibatches": 1}
@@ -153,61 +155,61 @@ def test_instances_do_not_touch_each_other():
     assert np.abs(np.subtract(*(p.action_probs(records) for p in other))).max() > 0.01
 
 
-def plain_loss(logits, value, rows, now):
-    """Loss and metrics of decisions [B] by plain sums, with `value=0.5` and both its clips."""
+def plain_loss(logits, value, rows, coef):
+    """Return loss and metrics of decisions [B] by plain sums, with a value coefficient of 0.5."""
     loss, metrics = 0.0, [0.0] * 5
-    weight, clip = rows["weight"], now["clip_coef"]
+    weight, clip = rows["weight"], coef["clip_coef"]
     mean = sum(weight * rows["advantage"])
     spread = np.sqrt(sum(weight * (rows["advantage"] - mean) ** 2))
     for i in range(len(value)):
         legal = np.flatnonzero(rows["mask"][i])
         probs = np.exp(logits[i, legal]) / np.exp(logits[i, legal]).sum()
-        taken = probs[list(legal).index(rows["action"][i])]
-        ratio = taken / np.exp(rows["log_prob"][i])
+        prob = probs[list(legal).index(rows["action"][i])]
+        ratio = prob / np.exp(rows["log_prob"][i])
         advantage = (rows["advantage"][i] - mean) / spread
-        near = min(max(ratio, 1 - clip), 1 + clip)
-        gain = min(ratio * advantage, near * advantage)
+        clipped_ratio = min(max(ratio, 1 - clip), 1 + clip)
+        surrogate = min(ratio * advantage, clipped_ratio * advantage)
         entropy = -sum(p * np.log(p) for p in probs)
-        apart = sum(probs * (np.log(probs) - rows["old"][i, legal]))
-        old, goal = rows["old_value"][i], rows["target"][i]
+        kl_old = sum(probs * (np.log(probs) - rows["old"][i, legal]))
+        old, target = rows["old_value"][i], rows["target"][i]
         clipped = old + min(max(value[i] - old, -clip), clip)
-        error = max((value[i] - goal) ** 2, (clipped - goal) ** 2)
-        actor = -gain - now["entropy_coef"] * entropy + now["kl_old_coef"] * apart
-        actor -= now["log_barrier_coef"] * np.log(probs).mean()
+        error = max((value[i] - target) ** 2, (clipped - target) ** 2)
+        actor = -surrogate - coef["entropy_coef"] * entropy + coef["kl_old_coef"] * kl_old
+        actor -= coef["log_barrier_coef"] * np.log(probs).mean()
         loss += weight[i] * (actor + 0.5 / 2 * error)
         kl = ratio - 1 - np.log(ratio)
-        each = (-gain, error / 2, entropy, kl, float(abs(ratio - 1) > clip))
-        metrics = [metrics[j] + weight[i] * one for j, one in enumerate(each)]
+        terms = (-surrogate, error / 2, entropy, kl, float(abs(ratio - 1) > clip))
+        metrics = [metrics[j] + weight[i] * term for j, term in enumerate(terms)]
     return loss, metrics
 
 
-def test_the_update_against_plain_sums():
-    """Every term of the loss, by its slope in each number that the networks say."""
-    count, draw = 40, np.random.default_rng(3)
-    mask = draw.random((count, 3)) < 0.6
+def test_loss_metrics_and_gradient_match_plain_sums():
+    """The gradient in each output of the networks is checked by finite differences."""
+    count, rng = 40, np.random.default_rng(3)
+    mask = rng.random((count, 3)) < 0.6
     mask[:, 0] |= mask.sum(1) == 0
-    action = np.array([draw.choice(np.flatnonzero(legal)) for legal in mask])
-    rows = {"mask": mask, "action": action, "log_prob": np.log(draw.uniform(0.2, 0.9, count))}
-    rows |= {name: draw.normal(size=count) for name in ("advantage", "old_value", "target")}
-    rows |= {"old": np.log(draw.dirichlet(np.ones(3), count))}
-    rows |= {"weight": draw.dirichlet(np.ones(count))}
-    now = {"clip_coef": 0.2, "entropy_coef": 0.3, "kl_old_coef": 0.7, "log_barrier_coef": 0.4}
-    outputs = torch.from_numpy(draw.normal(size=(1, count, 4))).requires_grad_()
+    action = np.array([rng.choice(np.flatnonzero(legal)) for legal in mask])
+    rows = {"mask": mask, "action": action, "log_prob": np.log(rng.uniform(0.2, 0.9, count))}
+    rows |= {name: rng.normal(size=count) for name in ("advantage", "old_value", "target")}
+    rows |= {"old": np.log(rng.dirichlet(np.ones(3), count))}
+    rows |= {"weight": rng.dirichlet(np.ones(count))}
+    coef = {"clip_coef": 0.2, "entropy_coef": 0.3, "kl_old_coef": 0.7, "log_barrier_coef": 0.4}
+    outputs = torch.from_numpy(rng.normal(size=(1, count, 4))).requires_grad_()
     parts = {name: torch.from_numpy(values)[None] for name, values in rows.items()}
-    coefs = {name: torch.tensor(value, dtype=torch.float64) for name, value in now.items()}
-    given = outputs[..., :-1], outputs[..., -1], parts, parts["weight"], coefs, 0.5
-    loss, metrics = compute_loss_and_metrics(*given, normalizes_advantages=True)
+    coefs = {name: torch.tensor(value, dtype=torch.float64) for name, value in coef.items()}
+    arguments = outputs[..., :-1], outputs[..., -1], parts, parts["weight"], coefs, 0.5
+    loss, metrics = compute_loss_and_metrics(*arguments, normalizes_advantages=True)
     loss.backward()
 
     plain = outputs.detach().numpy()[0].copy()
-    expected = plain_loss(plain[:, :-1], plain[:, -1], rows, now)
+    expected = plain_loss(plain[:, :-1], plain[:, -1], rows, coef)
     assert loss.item() == pytest.approx(expected[0], rel=1e-6)
     np.testing.assert_allclose(metrics, expected[1], 1e-6)
     slopes = np.zeros_like(plain)
     for index in np.ndindex(plain.shape):
         for sign in (1, -1):
             plain[index] += sign * 1e-6
-            slopes[index] += sign * plain_loss(plain[:, :-1], plain[:, -1], rows, now)[0] / 2e-6
+            slopes[index] += sign * plain_loss(plain[:, :-1], plain[:, -1], rows, coef)[0] / 2e-6
             plain[index] -= sign * 1e-6
     np.testing.assert_allclose(outputs.grad[0], slopes, atol=1e-6)
 
@@ -225,20 +227,18 @@ def test_self_play_approaches_equilibrium_and_values_are_chips(shared_layers, bo
     policy = player.action_probs(TREE.infoset_records)
     assert exploitability(TREE, policy) < bound
     assert metrics["value/explained_variance"] > 0.3
-    worth = np.zeros(TREE.infoset_count)
+    values = np.zeros(TREE.infoset_count)
     for seat in range(KUHN.seats):
-        _, reach, won = compute_counterfactual_values(TREE, policy, seat)
+        _, reach, seat_values = compute_counterfactual_values(TREE, policy, seat)
         own = TREE.infoset_seat == seat
-        worth[own] = won[own] / reach[own]
+        values[own] = seat_values[own] / reach[own]
     estimates = player.state_values(TREE.infoset_records)
-    assert np.sqrt(np.square(estimates - worth).mean()) < 0.2
+    assert np.sqrt(np.square(estimates - values).mean()) < 0.2
     assert player.action_values(TREE.infoset_records) is None
 
 
 @pytest.mark.parametrize(("entropy_over", "raises"), [("actions", 5 / 6), ("action_types", 1 / 2)])
-def test_the_entropy_bonus_alone_leads_to_play_even_over_actions_or_over_their_kinds(
-    entropy_over, raises
-):
+def test_entropy_bonus_is_over_actions_or_over_action_types(entropy_over, raises):
     game = game_of("nolimit_leduc")
     settings = {"lr": Constant(start=1e-2), "entropy_coef": Constant(start=1.0)}
     settings["reward_scale"] = 1e6
@@ -252,18 +252,18 @@ def test_the_entropy_bonus_alone_leads_to_play_even_over_actions_or_over_their_k
     np.testing.assert_allclose(policy[2:], raises / 5, atol=0.05)
 
 
-def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch):
+def test_logits_of_legal_actions_only_give_the_same_metrics(monkeypatch):
     metrics = {}
-    for many in (legal_logits.MIN_ACTIONS, 10**6):
-        monkeypatch.setattr(legal_logits, "MIN_ACTIONS", many)
+    for limit in (legal_logits.MIN_ACTIONS, 10**6):
+        monkeypatch.setattr(legal_logits, "MIN_ACTIONS", limit)
         settings = {"tables": 32, "kl_old_coef": Constant(start=0.1)}
         average = average_settings(capacity=1000)
         learner = ppo(game_of("big2"), average_policy=average, **settings)
-        metrics[many] = [learner.learn() for _ in range(2)]
-    few, all_of_them = metrics.values()
-    for one, other in zip(few, all_of_them, strict=True):
-        del one["time/outside_networks"], other["time/outside_networks"]
-        assert one == pytest.approx(other, rel=1e-4, abs=1e-5)
+        metrics[limit] = [learner.learn() for _ in range(2)]
+    compact, full = metrics.values()
+    for row, expected in zip(compact, full, strict=True):
+        del row["time/outside_networks"], expected["time/outside_networks"]
+        assert row == pytest.approx(expected, rel=1e-4, abs=1e-5)
 
 
 @pytest.mark.parametrize(
@@ -274,22 +274,22 @@ def test_few_legal_actions_teach_what_all_of_them_would(monkeypatch):
         ("nfsp", []),
     ],
 )
-def test_a_snapshot_keeps_the_values_and_one_without_still_loads(algo, settings, tmp_path):
+def test_snapshot_keeps_values_and_also_loads_without_a_critic(algo, settings, tmp_path):
     players = load_algorithm(algo, KUHN, *settings).players()
     states = {name: player.to_dict() for name, player in players.items()}
     save_snapshot(tmp_path, 2, {"game": KUHN.to_dict(), "players": states})
-    old = {
+    old_states = {
         name: {k: v for k, v in state.items() if k != "critic"} for name, state in states.items()
     }
-    save_snapshot(tmp_path, 1, {"game": KUHN.to_dict(), "players": old})
+    save_snapshot(tmp_path, 1, {"game": KUHN.to_dict(), "players": old_states})
     for name, player in players.items():
         estimates = player.state_values(np.tile(TREE.infoset_records, player.instance_count))
         for k in range(player.instance_count):
-            loaded, before = (load_player(f"{tmp_path}@{at}:{name}.{k}", KUHN) for at in (2, 1))
-            assert before.state_values(TREE.infoset_records) is None
+            loaded, old = (load_player(f"{tmp_path}@{step}:{name}.{k}", KUHN) for step in (2, 1))
+            assert old.state_values(TREE.infoset_records) is None
             values = loaded.state_values(TREE.infoset_records)
             if estimates is None:
                 assert values is None
             else:
-                own = estimates.reshape(player.instance_count, -1)[k]
-                np.testing.assert_allclose(values, own, atol=1e-6)
+                expected = estimates.reshape(player.instance_count, -1)[k]
+                np.testing.assert_allclose(values, expected, atol=1e-6)

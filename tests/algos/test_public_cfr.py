@@ -1,4 +1,4 @@
-"""CFR over the public tree plays as CFR over all deals does."""
+"""CFR over the public tree equals CFR over the tree of all deals."""
 
 from dataclasses import replace
 
@@ -20,7 +20,7 @@ TWELVE = replace(game("flop_holdem"), name="twelve", ranks="QKA", max_raises=[0,
 DCFR = {"alpha": 1.5, "beta": 0.0, "gamma": 2.0}
 
 
-def solved(definition, iterations, **settings):
+def solve(definition, iterations, **settings):
     solver = PublicCFR(
         **{**DCFR, "iterations_per_step": iterations, "game": definition, **settings}
     )
@@ -32,27 +32,27 @@ def solved(definition, iterations, **settings):
     "variant", [DCFR, {"alpha": np.inf, "beta": -np.inf, "gamma": 1.0}], ids=["dcfr", "cfr_plus"]
 )
 @pytest.mark.parametrize("definition", [kuhn(), leduc()], ids=label)
-def test_plays_as_cfr_over_all_deals(definition, variant):
-    """Five iterations: later ones part where regrets are 0 but for rounding to 32 bits."""
-    over_boards = solved(definition, 5, **variant).players()["average"]
+def test_policy_equals_that_of_cfr_over_all_deals(definition, variant):
+    """Later, regrets of 0 that differ by rounding to 32 bits make the policies differ."""
+    over_boards = solve(definition, 5, **variant).players()["average"]
     over_deals = CFR(**variant, predictive=False, iterations_per_step=5, game=definition)
     over_deals.learn()
     tree = get_tree(definition)
-    found = over_boards.action_probs(tree.infoset_records)
-    np.testing.assert_allclose(found, over_deals.players()["average"].policy, atol=1e-3)
+    actual = over_boards.action_probs(tree.infoset_records)
+    np.testing.assert_allclose(actual, over_deals.players()["average"].policy, atol=1e-3)
 
 
-def test_finds_a_hand_whatever_its_suits_are_called():
-    """The enumerated tree asks about every deal, the public one about those that stand for them."""
-    player = solved(TWELVE, 8).players()["average"]
+def test_policy_lookup_does_not_depend_on_suit_names():
+    """The enumerated tree looks up all deals, the public tree one of each isomorphism class."""
+    player = solve(TWELVE, 8).players()["average"]
     tree = get_tree(TWELVE)
     best_values, _ = PublicTreeEvaluator(TWELVE, merge_suits=True).evaluate_player(player)
     distance = exploitability(tree, player.action_probs(tree.infoset_records))
     assert best_values.mean() == pytest.approx(distance, abs=1e-9)
 
 
-def test_each_information_set_has_a_row_of_its_own():
-    """Those that share it have the same seat, ranks and betting, and differ in suits alone."""
+def test_information_sets_share_a_row_only_up_to_suits():
+    """Information sets of a row have the same seat, ranks and betting."""
     tree = get_tree(TWELVE)
     rows = get_infoset_index(TWELVE).lookup_rows(tree.infoset_records)
     assert set(rows.tolist()) == set(range(get_infoset_index(TWELVE).row_count))
@@ -68,34 +68,34 @@ def test_each_information_set_has_a_row_of_its_own():
 
 
 @two_cores
-def test_threads_change_nothing():
+def test_number_of_threads_changes_nothing():
     states = []
     for threads in (1, 2):
         with numba_threads(threads):
-            states.append(solved(TWELVE, 3).state_dict())
+            states.append(solve(TWELVE, 3).state_dict())
     assert all(torch.equal(states[0][key], states[1][key]) for key in ("regrets", "sums"))
 
 
-def test_resumes_to_the_bit(tmp_path):
-    straight, before, after = (solved(leduc(), 3) for _ in range(3))
-    torch.save(before.state_dict(), tmp_path / "state.pt")
-    after.learn()
-    after.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
-    for solver in (straight, after):
+def test_resume_is_bitwise_equal(tmp_path):
+    baseline, saved, resumed = (solve(leduc(), 3) for _ in range(3))
+    torch.save(saved.state_dict(), tmp_path / "state.pt")
+    resumed.learn()
+    resumed.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
+    for solver in (baseline, resumed):
         solver.learn()
-    left, right = after.state_dict(), straight.state_dict()
-    assert all(torch.equal(left[key], right[key]) for key in ("regrets", "sums"))
-    assert left["progress"] == right["progress"]
+    state, expected = resumed.state_dict(), baseline.state_dict()
+    assert all(torch.equal(state[key], expected[key]) for key in ("regrets", "sums"))
+    assert state["progress"] == expected["progress"]
 
 
 @pytest.mark.parametrize(
-    ("name", "says"),
+    ("name", "message"),
     [
         ("kuhn_3p", "poker for two"),
         ("big2", "poker for two"),
         ("limit_holdem", "public states times"),
     ],
 )
-def test_other_games_are_refused(name, says):
-    with pytest.raises(ConfigError, match=says):
-        solved(game(name), 1)
+def test_unsupported_games_are_refused(name, message):
+    with pytest.raises(ConfigError, match=message):
+        solve(game(name), 1)

@@ -1,4 +1,4 @@
-"""Policy gradient on sampled boards: its advantages against exact ones, and what it learns."""
+"""Policy gradient on sampled boards: advantages against exact ones, sampling, learning."""
 
 import numpy as np
 import pytest
@@ -41,23 +41,23 @@ def find_infosets(tree, sampled_tree, decisions):
 
 @pytest.mark.parametrize("game", [kuhn(), leduc()], ids=label)
 def test_advantages_on_all_boards_are_exact(game):
-    """With as many boards as there are, every information set is met with its exact regrets."""
+    """With as many boards as there are, every information set is visited with its exact regrets."""
     tree = get_tree(game)
     policy = random_policy(tree, 1)
     sampled_tree = SampledPublicTree(game, merge_suits=False, board_count=100, exploration=0.0)
     player, generator = TabularPlayer(game, policy), np.random.default_rng(0)
     board_decisions = sampled_tree.evaluate_policy(player, generator)
     values = [compute_counterfactual_values(tree, policy, seat) for seat in range(2)]
-    met, weights = np.zeros(tree.infoset_count, int), np.zeros(tree.infoset_count)
+    visits, weights = np.zeros(tree.infoset_count, int), np.zeros(tree.infoset_count)
     for decisions in board_decisions:
         infosets = find_infosets(tree, sampled_tree, decisions)
         for seat, (regrets, reach, _) in enumerate(values):
             of_seat = tree.infoset_seat[infosets] == seat
             expected = (regrets / reach[:, None])[infosets[of_seat]]
             np.testing.assert_allclose(decisions.advantages[of_seat], expected, atol=1e-9)
-        np.add.at(met, infosets, 1)
+        np.add.at(visits, infosets, 1)
         np.add.at(weights, infosets, decisions.explored_weights)
-    assert (met > 0).all()
+    assert (visits > 0).all()
     own_reach = compute_own_reach(tree, policy)
     reach = np.select([tree.infoset_seat == s for s in range(2)], [value[1] for value in values])
     share = weights / (own_reach * reach)
@@ -76,7 +76,7 @@ def compute_own_reach(tree, policy):
     return reach
 
 
-def test_the_mean_over_sampled_boards_is_exact():
+def test_mean_advantages_over_sampled_boards_are_exact():
     """The advantages before the board, times the other seat's reach, within 5 standard errors."""
     game = leduc()
     tree = get_tree(game)
@@ -106,12 +106,12 @@ def test_sampling_in_proportion_is_systematic():
     assert (counts <= np.ceil(2 * weights)).all()
 
 
-def test_learns_kuhn_and_resumes_to_the_bit():
+def test_approaches_equilibrium_on_kuhn_and_resumes_bitwise():
     game = kuhn()
-    one = learner(game)
-    before = measure_exploitability(game, one.players()["weight_average"])
-    learn_decisions(one, 100_000)
-    after = measure_exploitability(game, one.players()["weight_average"])
+    algo = learner(game)
+    before = measure_exploitability(game, algo.players()["weight_average"])
+    learn_decisions(algo, 100_000)
+    after = measure_exploitability(game, algo.players()["weight_average"])
     assert after < before / 4  # 0.46 and 0.06 antes
     check_bitwise_resume(game, lambda seed: learner(game, seed))
 

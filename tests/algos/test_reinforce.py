@@ -24,7 +24,7 @@ def reinforce(game, net=TABLE, seed=0, opponent=None, **changed):
 
 
 @pytest.mark.parametrize("baseline", [None, RUNNING])
-def test_an_update_is_the_formulas(baseline):
+def test_update_matches_the_formula(baseline):
     learner = reinforce(kuhn(), instances=3, baseline=baseline)
     batches = record_results(learner.services.rollout, "play_full_hands")
     weight = learner._policy_network.weight.detach().numpy()[..., 0].copy()
@@ -71,12 +71,12 @@ def test_against_a_fixed_player_only_the_first_seat_learns():
     assert learner.progress.hands == 640
 
 
-def test_a_resumed_run_goes_on_to_the_bit():
+def test_resume_is_bitwise_equal():
     changed = {"optimizer": "adam", "instances": 3, "seating": "shuffled"}
     check_bitwise_resume(kuhn(), lambda seed: reinforce(kuhn(), seed=seed, **changed))
 
 
-def test_against_the_equilibrium_the_median_model_comes_closer_to_optimal():
+def test_median_model_approaches_optimal_play_against_equilibrium():
     # A re-run of 30 models went from .861 to .396 in 100 updates.
     game = kuhn()
     settings = {"baseline": None, "optimizer": "adam", "instances": 100}
@@ -86,6 +86,6 @@ def test_against_the_equilibrium_the_median_model_comes_closer_to_optimal():
     tree = get_tree(game)
     policy = learner.players()["current"].action_probs(np.tile(tree.infoset_records, 100))
     policies = policy.reshape(100, *tree.legal_mask.shape)
-    first = [compute_squared_distances(extract_bet_probs(tree, one))["first"] for one in policies]
+    first = [compute_squared_distances(extract_bet_probs(tree, each))["first"] for each in policies]
     # Over 8 seeds: mean .393, standard deviation .020, of which four are allowed; SGD stays at .835
     assert abs(np.median(first) - 0.396) < 0.08

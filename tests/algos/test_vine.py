@@ -1,4 +1,4 @@
-"""Rollouts of every action: their advantages against exact ones, and what is learnt from them."""
+"""Vine rollouts: advantages against exact ones, rarely played actions, warm start, learning."""
 
 import numpy as np
 import pytest
@@ -34,35 +34,35 @@ def learner(game, seed=0, opponent=None, **changed):
 class KnownValues(nn.Module):
     """Critic that returns given values of the information sets [I], found by their inputs."""
 
-    def __init__(self, seen, value):
+    def __init__(self, inputs, value):
         super().__init__()
         self.copies = nn.Parameter(torch.zeros(1))  # one
-        self._place = {row.tobytes(): float(value[i]) for i, row in enumerate(seen)}
+        self._values = {row.tobytes(): float(value[i]) for i, row in enumerate(inputs)}
 
     def forward(self, x):
         rows = x[0].numpy().astype(np.uint8)
-        return torch.tensor([[[self._place[row.tobytes()]] for row in rows]])
+        return torch.tensor([[[self._values[row.tobytes()]] for row in rows]])
 
 
 @pytest.mark.parametrize("game", [kuhn(3), leduc()], ids=label)
-def test_advantages_are_the_exact_ones_in_the_mean(game, monkeypatch):
-    """If the critic is right, at each infoset met 200 times and more, within 6 standard errors."""
+def test_advantages_average_to_the_exact_ones(game, monkeypatch):
+    """With an exact critic, at each infoset met 200 times or more, within 6 standard errors."""
     tree, scale = get_tree(game), 2.0
     settings = {"tables": 2000, "rollout_steps": 30, "gradient_steps": 0, "min_action_prob": 0.0}
-    one = learner(game, reward_scale=scale, **settings)
-    policy = one.players()["weight_average"].action_probs(tree.infoset_records)
-    regrets, won = np.zeros(tree.legal_mask.shape), np.zeros(tree.infoset_count)  # of a decision
+    algo = learner(game, reward_scale=scale, **settings)
+    policy = algo.players()["weight_average"].action_probs(tree.infoset_records)
+    regrets, values = np.zeros(tree.legal_mask.shape), np.zeros(tree.infoset_count)  # of a decision
     for seat in range(game.seats):
         own = tree.infoset_seat == seat
-        sums, met, wins = compute_counterfactual_values(tree, policy, seat)
-        regrets[own] = (sums / met[:, None])[own]
-        won[own] = (wins / met)[own]
-    seen = one.services.encode_with_hidden_cards(tree.infoset_records)[0]
-    one._critic_ema.module = KnownValues(seen, won / scale)
+        sums, reach, seat_values = compute_counterfactual_values(tree, policy, seat)
+        regrets[own] = (sums / reach[:, None])[own]
+        values[own] = (seat_values / reach)[own]
+    inputs = algo.services.encode_with_hidden_cards(tree.infoset_records)[0]
+    algo._critic_ema.module = KnownValues(inputs, values / scale)
     added = []
-    monkeypatch.setattr(one._buffer, "add", lambda copy, **parts: added.append(parts))
-    one.services.rollout.play_steps(one._choose_and_value_actions, 30)
-    row_index = {row.tobytes(): i for i, row in enumerate(seen)}
+    monkeypatch.setattr(algo._buffer, "add", lambda replica, **parts: added.append(parts))
+    algo.services.rollout.play_steps(algo._choose_and_value_actions, 30)
+    row_index = {row.tobytes(): i for i, row in enumerate(inputs)}
     sums = np.zeros((3, *tree.legal_mask.shape))  # number, sum and sum of squares
     for parts in added:
         for row, action, count, estimates, probs in zip(
@@ -74,46 +74,46 @@ def test_advantages_are_the_exact_ones_in_the_mean(game, monkeypatch):
             assert probs[:count] == pytest.approx(policy[i, action[:count]], abs=1e-5)
             sums[:, i, action[:count]] += estimates[:count] ** np.arange(3)[:, None]
     number = sums[0]
-    often = number >= 200
-    assert often.sum() >= min(60, tree.legal_mask.sum())
-    mean, square = sums[1:, often] / number[often]
-    error = np.sqrt(np.maximum(square - mean**2, 0) / number[often])
-    assert (abs(mean - regrets[often] / scale) <= 6 * error + 1e-5).all()
+    frequent = number >= 200
+    assert frequent.sum() >= min(60, tree.legal_mask.sum())
+    mean, square = sums[1:, frequent] / number[frequent]
+    error = np.sqrt(np.maximum(square - mean**2, 0) / number[frequent])
+    assert (abs(mean - regrets[frequent] / scale) <= 6 * error + 1e-5).all()
 
 
-def test_actions_that_are_hardly_ever_played_are_not_tried(monkeypatch):
-    """And of decisions with one likely action a share is kept."""
+def test_rarely_played_actions_are_not_tried(monkeypatch):
+    """Of the decisions with a single likely action, a share is kept."""
     game = leduc()
-    one = learner(game, tables=3000, min_action_prob=0.4, single_action_share=0.25)
+    algo = learner(game, tables=3000, min_action_prob=0.4, single_action_share=0.25)
     added = []
-    monkeypatch.setattr(one._buffer, "add", lambda copy, **parts: added.append(parts))
-    batch = one.services.rollout.play_steps(one._choose_and_value_actions, 3)
+    monkeypatch.setattr(algo._buffer, "add", lambda replica, **parts: added.append(parts))
+    batch = algo.services.rollout.play_steps(algo._choose_and_value_actions, 3)
     count = np.concatenate([parts["count"] for parts in added])
     probs = np.concatenate([parts["policy"] for parts in added])
     advantage = np.concatenate([parts["advantage"] for parts in added])
-    tree, policy = get_tree(game), one.players()["weight_average"].action_probs
+    tree, policy = get_tree(game), algo.players()["weight_average"].action_probs
     tried = (policy(tree.infoset_records) >= 0.4).sum(1)
-    rows, _ = one.services.encode_with_hidden_cards(tree.infoset_records)
-    seen = {row.tobytes(): i for i, row in enumerate(rows)}
-    expected = np.array([max(tried[seen[row.tobytes()]], 1) for row in batch.observation])
+    rows, _ = algo.services.encode_with_hidden_cards(tree.infoset_records)
+    infoset_of = {row.tobytes(): i for i, row in enumerate(rows)}
+    expected = np.array([max(tried[infoset_of[row.tobytes()]], 1) for row in batch.observation])
     assert count.max() == 2
     assert (count == 2).sum() == (expected == 2).sum()
-    alone = (expected == 1).sum()
-    assert (count == 1).sum() == pytest.approx(alone / 4, abs=5 * np.sqrt(alone * 3 / 16))
+    single = (expected == 1).sum()
+    assert (count == 1).sum() == pytest.approx(single / 4, abs=5 * np.sqrt(single * 3 / 16))
     assert (probs[count == 1, 0] == 1).all()
     assert not advantage[count == 1].any()
     assert probs.sum(1) == pytest.approx(np.ones(len(probs)))
 
 
-def test_comes_near_equilibrium_on_kuhn():
+def test_approaches_equilibrium_on_kuhn():
     """Uniform play is exploitable by .458."""
     game, steps = kuhn(), 150_000
-    falls = Linear(start=3e-3, end=1e-4, horizon=steps)
+    lr = Linear(start=3e-3, end=1e-4, horizon=steps)
     settings = {"tables": 256, "replay_capacity": 20_000, "gradient_steps": 8, "batch_size": 256}
     settings |= {"entropy_coef": LogLinear(start=0.3, end=0.05, horizon=steps)}
-    one = learner(game, output_init_scale=0.01, actor_lr=falls, critic_lr=falls, **settings)
-    learn_decisions(one, steps)
-    assert measure_exploitability(game, one.players()["weight_average"]) < 0.15
+    algo = learner(game, output_init_scale=0.01, actor_lr=lr, critic_lr=lr, **settings)
+    learn_decisions(algo, steps)
+    assert measure_exploitability(game, algo.players()["weight_average"]) < 0.15
 
 
 @pytest.mark.parametrize(
@@ -123,19 +123,19 @@ def test_comes_near_equilibrium_on_kuhn():
         {"batch_size": 100, "max_actions": 2, "min_action_prob": 0.4},
     ],
 )
-def test_every_setting_trains_and_resumes_to_the_bit(changed):
+def test_settings_train_and_resume_bitwise(changed):
     game = kuhn(3)
     check_bitwise_resume(game, lambda seed: learner(game, seed, **changed))
 
 
-def test_a_warm_start_from_ppo_copies_its_critic_to_the_average_of_critics():
+def test_warm_start_from_ppo_copies_the_critic_to_its_average():
     game = kuhn()
     ppo = PPO(**ppo_settings(), context=cpu_context(game, NET, 4))
     ppo.learn()
-    learnt, from_ppo = ppo.state_dict(), learner(game, seed=3)
-    from_ppo.warm_start(learnt)
+    source, from_ppo = ppo.state_dict(), learner(game, seed=3)
+    from_ppo.warm_start(source)
     state = from_ppo.state_dict()
     for name in ("networks", "weight_average"):
-        assert all(torch.equal(state[name][key], learnt[name][key]) for key in learnt[name])
+        assert all(torch.equal(state[name][key], source[name][key]) for key in source[name])
     critic = from_ppo._critic.state_dict()
     assert all(torch.equal(state["value_average"][key], critic[key]) for key in critic)

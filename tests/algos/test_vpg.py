@@ -22,8 +22,8 @@ def vpg(game, seed=0, opponent=None, features="observation", **changed):
     return build_learner("vpg", game, net, seed, opponent, settings | changed)
 
 
-def played(learner):
-    """The batch of one call of `learn`, and its metrics."""
+def train_and_get_batch(learner):
+    """Return the batch and the metrics of one iteration."""
     batches_and_hands = record_results(learner, "_play_batch")
     metrics = learner.learn()
     return batches_and_hands[0][0], metrics
@@ -42,34 +42,34 @@ def test_objectives_and_their_gradients(objective, value, slope):
     assert log_prob.grad.item() == pytest.approx(-2 * slope)
 
 
-def test_each_member_has_the_mean_of_its_own_decisions():
+def test_losses_are_means_over_the_decisions_of_each_network():
     learner = vpg(kuhn(), features="rank", objective="probability", **NODE_AGENTS)
-    first = {name: weight.clone() for name, weight in learner._critic.state_dict().items()}
+    critic = {name: weight.clone() for name, weight in learner._critic.state_dict().items()}
     actor = {name: weight.clone() for name, weight in learner._actor.state_dict().items()}
-    batch, metrics = played(learner)
+    batch, metrics = train_and_get_batch(learner)
     critic_losses, actor_losses = [], []
-    for member in range(4):
-        rows = np.flatnonzero(batch.replica == member)
+    for k in range(4):
+        rows = np.flatnonzero(batch.replica == k)
         card = torch.from_numpy(batch.observation[rows])
-        w = [first[f"layers.{i}.{part}"][member] for i in (0, 1) for part in ("weight", "bias")]
+        w = [critic[f"layers.{i}.{part}"][k] for i in (0, 1) for part in ("weight", "bias")]
         value = (torch.relu(card @ w[0] + w[1]) @ w[2] + w[3])[:, 0].numpy()
-        won = batch.reward[rows].copy()  # in Kuhn poker the decision is the last or next to last
-        goes_on = batch.next_row[rows] >= 0
-        won[goes_on] = batch.reward[batch.next_row[rows][goes_on]]
-        critic_losses.append(np.mean((value - won) ** 2))
-        a = [actor[f"layers.{i}.{part}"][member] for i in (0, 1) for part in ("weight", "bias")]
+        returns = batch.reward[rows].copy()  # Kuhn decisions are the last or next to last
+        continues = batch.next_row[rows] >= 0
+        returns[continues] = batch.reward[batch.next_row[rows][continues]]
+        critic_losses.append(np.mean((value - returns) ** 2))
+        a = [actor[f"layers.{i}.{part}"][k] for i in (0, 1) for part in ("weight", "bias")]
         logits = torch.relu(card @ a[0] + a[1]) @ a[2] + a[3]
         policy = logits.masked_fill(~torch.from_numpy(batch.mask[rows]), -np.inf).softmax(1).numpy()
-        taken = policy[np.arange(len(rows)), batch.action[rows]]
-        actor_losses.append(-np.mean((won - value) * taken))
+        probs = policy[np.arange(len(rows)), batch.action[rows]]
+        actor_losses.append(-np.mean((returns - value) * probs))
     assert metrics["loss/critic"] == pytest.approx(np.mean(critic_losses), rel=1e-4)
     assert metrics["loss/actor"] == pytest.approx(np.mean(actor_losses), rel=1e-3)
 
 
 @pytest.mark.parametrize("instances", [1, 3])
-def test_a_batch_ends_when_the_member_that_acts_least_has_acted_so_often(instances):
+def test_batch_ends_when_every_network_has_enough_decisions(instances):
     learner = vpg(kuhn(), features="rank", instances=instances, **NODE_AGENTS)
-    batch, _ = played(learner)
+    batch, _ = train_and_get_batch(learner)
     decided = np.bincount(batch.replica, minlength=4 * instances).reshape(instances, 4)
     assert (decided.min(1) == 30).all()
     assert (decided.max(1) > 30).all()
@@ -91,12 +91,12 @@ def test_a_batch_ends_when_the_member_that_acts_least_has_acted_so_often(instanc
         {"gradient_steps": 3, "max_grad_norm": 0.5, "instances": 2, "seating": "shuffled"},
     ],
 )
-def test_a_resumed_run_goes_on_to_the_bit(changed):
+def test_resume_is_bitwise_equal(changed):
     check_bitwise_resume(kuhn(), lambda seed: vpg(kuhn(), seed, **changed))
 
 
-def test_self_play_on_kuhn_comes_closer_to_equilibrium():
-    """Over 6 seeds: mean .148, standard deviation .016, of which four; uniform play has .458."""
+def test_self_play_approaches_equilibrium_on_kuhn():
+    """Over 6 seeds: mean .148, standard deviation .016, allowed are four; uniform play has .458."""
     rates = {key: Constant(start=1e-2) for key in ("actor_lr", "critic_lr")}
     learner = vpg(kuhn(), hands_per_iteration=256, entropy_coef=Constant(start=0.2), **rates)
     for _ in range(200):
