@@ -1,4 +1,4 @@
-"""Checkpoints are complete or rejected; failures of the machine are a line with the path."""
+"""Checkpoints are complete or rejected; errors of files are one line with the path."""
 
 import errno
 import json
@@ -40,7 +40,7 @@ def read_error(capsys):
         ("metrics.jsonl", 2000, ["checkpoint_every=1000", "evaluate_every=1"]),
     ],
 )
-def test_a_full_disk_while_training(name, spare_bytes, options, finished_run, capsys):
+def test_full_disk_fails_the_run_which_resumes(name, spare_bytes, options, finished_run, capsys):
     folder = finished_run
     with limit_file_size((folder / "state.pt").stat().st_size + spare_bytes):
         assert run_command("train", f"resume={folder}", "budget=200", *options) == 1
@@ -52,7 +52,7 @@ def test_a_full_disk_while_training(name, spare_bytes, options, finished_run, ca
     assert read_config_and_manifest(folder)[1]["status"] == "finished"
 
 
-def test_a_run_that_fails_at_the_start_leaves_no_folder(capsys):
+def test_run_that_fails_at_the_start_leaves_no_folder(capsys):
     with limit_file_size(100):
         assert run_command(*TRAIN, "name=first") == 1
     assert read_error(capsys) == "outputs/kuhn/cfr_plus/first/config.yaml: File too large"
@@ -60,23 +60,23 @@ def test_a_run_that_fails_at_the_start_leaves_no_folder(capsys):
 
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # TensorBoard's
-def test_a_folder_that_is_gone_while_training(monkeypatch):
+def test_folder_deleted_while_training_is_not_created_again(monkeypatch):
     tiny.call_before_iteration(monkeypatch, 3, lambda: shutil.rmtree(tiny.only_folder()))
     with pytest.raises(FileNotFoundError) as failure:
         tiny.train()
     assert Path(failure.value.filename).is_relative_to("outputs/tiny/fit")
-    assert not list(Path("outputs").glob("*/*/*"))  # and it is not created again
+    assert not list(Path("outputs").glob("*/*/*"))  # the folder is not created again
 
 
 @pytest.mark.parametrize("fails", ["fsync", "replace"])
-def test_a_file_that_can_not_be_replaced_stays(fails, tmp_path, monkeypatch):
+def test_file_is_unchanged_if_its_replacement_fails(fails, tmp_path, monkeypatch):
     path = tmp_path / "file"
     path.write_text("old")
 
-    def full(*_):
+    def raise_disk_full(*_):
         raise OSError(errno.ENOSPC, FULL)
 
-    monkeypatch.setattr(os, fails, full)
+    monkeypatch.setattr(os, fails, raise_disk_full)
     with pytest.raises(OSError, match=FULL) as failure, disk.atomic_replacement(path) as new_path:
         new_path.write_text("new")
     assert terminal_messages.format_os_error(failure.value) == f"{path}: {FULL}"
@@ -84,7 +84,7 @@ def test_a_file_that_can_not_be_replaced_stays(fails, tmp_path, monkeypatch):
     assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["file"]
 
 
-def test_a_result_that_can_not_be_written_is_printed(capsys):
+def test_result_is_printed_if_its_file_can_not_be_written(capsys):
     with limit_file_size(0):
         assert run_command("evaluate", "game=kuhn", "player=call", "out=there") == 1
     out, err = capsys.readouterr()
@@ -92,11 +92,11 @@ def test_a_result_that_can_not_be_written_is_printed(capsys):
     assert re.fullmatch(r"poker-rl: there/[\d_.-]+\.json: File too large\n", err)
 
 
-def test_output_that_can_not_be_written():
+def test_full_standard_output_is_an_error_and_fails_the_run():
     command = ["sh", "-c", 'exec "$@" >/dev/full', "sh", *PROGRAM, *TRAIN]
     options = {"env": ENVIRONMENT, "stderr": subprocess.PIPE, "text": True}
-    done = subprocess.run(command, **options, check=False)
-    assert (done.returncode, done.stderr) == (1, f"poker-rl: standard output: {FULL}\n")
+    process = subprocess.run(command, **options, check=False)
+    assert (process.returncode, process.stderr) == (1, f"poker-rl: standard output: {FULL}\n")
     (folder,) = list_runs()
     assert json.loads((folder / "manifest.json").read_text())["status"] == "failed"
 
@@ -109,7 +109,7 @@ def write(path):
     return path
 
 
-def test_a_saved_tree_is_loaded(tmp_path):
+def test_saved_checkpoint_is_loaded_unchanged(tmp_path):
     tree = checkpoint.load_checked(write(tmp_path / "state.pt"))
     assert torch.equal(tree["weight"], TREE["weight"])
     assert tree["plain"] == TREE["plain"]
@@ -117,7 +117,7 @@ def test_a_saved_tree_is_loaded(tmp_path):
 
 
 @pytest.mark.parametrize("value", [np.float64(3), np.zeros(3), Path("x"), deque([1])], ids=repr)
-def test_a_value_that_could_not_be_loaded_is_not_saved(tmp_path, value):
+def test_value_that_could_not_be_loaded_is_not_saved(tmp_path, value):
     path = write(tmp_path / "state.pt")
     with pytest.raises(pickle.UnpicklingError):
         checkpoint.save_atomically(path, {"value": value})
@@ -128,9 +128,7 @@ def test_truncated_files_and_flipped_bits_are_rejected(tmp_path):
     path = write(tmp_path / "state.pt")
     whole = path.read_bytes()
     start = whole.index(np.arange(5, dtype=np.float32).tobytes())
-    flipped = [
-        whole[:at] + bytes([whole[at] ^ 1]) + whole[at + 1 :] for at in range(start, start + 20)
-    ]
+    flipped = [whole[:i] + bytes([whole[i] ^ 1]) + whole[i + 1 :] for i in range(start, start + 20)]
     for damaged in [whole[:length] for length in range(0, len(whole), 41)] + flipped:
         path.write_bytes(damaged)
         with pytest.raises(ConfigError, match="damaged or no checkpoint"):
@@ -155,9 +153,9 @@ def test_files_with_code_are_rejected_and_not_executed(tmp_path, capsys):
     assert "executed" not in capsys.readouterr().out
 
 
-def test_a_snapshot_of_a_view_holds_the_view_alone(tmp_path):
-    copies = torch.zeros(1000, 1000, requires_grad=True)
-    players = {"current": {"weight": copies[3]}}
+def test_snapshot_of_a_view_does_not_store_the_whole_tensor(tmp_path):
+    replicas = torch.zeros(1000, 1000, requires_grad=True)
+    players = {"current": {"weight": replicas[3]}}
     path = checkpoint.save_snapshot(tmp_path, 1, {"game": {}, "players": players})
     assert path.stat().st_size < 10_000
     assert not checkpoint.load_snapshot(path)["players"]["current"]["weight"].requires_grad
