@@ -1,4 +1,4 @@
-"""Lookup of classes, conversion of settings by `build`, wrong ones, and typed values."""
+"""Lookup of classes, conversion of settings by `build`, errors, and text without quotes."""
 
 import sys
 from dataclasses import InitVar, dataclass
@@ -83,8 +83,8 @@ class Broken:
 
 
 @pytest.fixture(autouse=True)
-def module(monkeypatch):
-    """Make this file's classes those of a module of the program."""
+def register_classes(monkeypatch):
+    """Register the classes of this file as a module of poker_rl."""
     fake = ModuleType("poker_rl.fake")
     vars(fake).update((name, value) for name, value in globals().items() if name[0] != "_")
     for target in (Square, Flat, Base, Learner, Broken):
@@ -106,8 +106,8 @@ def learner(**changes):
 def test_values_are_converted_by_their_annotations():
     built = learner()
     values = {"gamma": 1.0, "hands_per_iteration": 100, "sizes": [8, 16], "pair": (1.0, 0.5)}
-    same = {key: LEARNER[key] for key in ("name", "fast", "kind", "limit")}
-    assert built == Learner(**values, **same, shape=Square(side=2.0), device="cpu")
+    unchanged = {key: LEARNER[key] for key in ("name", "fast", "kind", "limit")}
+    assert built == Learner(**values, **unchanged, shape=Square(side=2.0), device="cpu")
     assert built.on == "cpu"
     converted = (built.gamma, built.hands_per_iteration, built.sizes[1])
     assert [type(value) for value in converted] == [float, int, int]
@@ -141,7 +141,7 @@ def test_errors_name_the_key_and_what_is_allowed(changes, message):
 
 
 @pytest.mark.parametrize("allocate", [lambda: np.empty(10**19), lambda: torch.empty(10**15)])
-def test_an_allocation_that_does_not_fit_into_memory(monkeypatch, allocate):
+def test_allocation_beyond_memory_is_a_config_error(monkeypatch, allocate):
     monkeypatch.setattr(Broken, "__post_init__", lambda self: allocate())
     with pytest.raises(ConfigError, match=r"^net: too large for the memory of this machine$"):
         build({"_target_": "poker_rl.fake.Broken"}, "net")
@@ -153,14 +153,14 @@ ROOT |= {"budget": 1e6, "budget_unit": "decisions", "evaluate_every": 1e4, "chec
 
 
 @pytest.mark.parametrize("name", ["..", "a/b", "-x", "x" * 61, "a\0"])
-def test_names_of_run_folders(name):
+def test_invalid_names_of_run_folders_are_refused(name):
     RootConfig(**convert_fields(RootConfig, {**ROOT, "name": "first_0.5+x=1"}, "", {}))
     message = "name: .* is no name of a folder; allowed: up to 60 letters"
     with pytest.raises(ConfigError, match=message):
         RootConfig(**convert_fields(RootConfig, {**ROOT, "name": name}, "", {}))
 
 
-def test_numbers_in_yaml(tmp_path):
+def test_yaml_reads_exponents_and_references_as_floats(tmp_path):
     path = tmp_path / "x.yaml"
     path.write_text("a: 1e6\nb: 1e-3\nc: ${a}\n")
     assert read_plain_yaml(path) == {"a": 1e6, "b": 1e-3, "c": 1e6}
@@ -178,7 +178,7 @@ def test_numbers_in_yaml(tmp_path):
         ("a: !!int x", "can't be read: invalid literal for int() with base 10: 'x'"),
     ],
 )
-def test_files_that_are_no_settings(tmp_path, text, problem):
+def test_errors_of_yaml_files_name_the_file_in_one_line(tmp_path, text, problem):
     path = tmp_path / "x.yaml"
     path.write_text(text)
     with pytest.raises(ConfigError) as error:
@@ -187,23 +187,23 @@ def test_files_that_are_no_settings(tmp_path, text, problem):
     assert "\n" not in str(error.value)
 
 
-def test_only_classes_of_this_program_are_found():
+def test_only_classes_defined_in_poker_rl_are_loaded():
     assert load_class("poker_rl.players.tabular_player.TabularPlayer") is TabularPlayer
     functions = "poker_rl.players.player_loader.load_player", "poker_rl.nets.dense.dense"
-    elsewhere = "poker_rl.players.player_loader.Path", "poker_rl.nets.dense.nn.Module"
+    imported = "poker_rl.players.player_loader.Path", "poker_rl.nets.dense.nn.Module"
     others = "pathlib.Path", "os.system", "poker_rl", "TablePlayer", None
-    for target in (*functions, *elsewhere, *others):
+    for target in (*functions, *imported, *others):
         with pytest.raises(ConfigError, match="is not a class of poker_rl"):
             load_class(target)
 
 
-def test_a_plugin_may_name_its_own_classes_and_no_others(tmp_path, monkeypatch):
+def test_plugin_may_name_only_classes_that_it_defines(tmp_path, monkeypatch):
     (tmp_path / "trusted").mkdir()
     source = "from pathlib import Path\n\n\nclass Own:\n    pass\n"
     (tmp_path / "trusted" / "__init__.py").write_text(source)
     (tmp_path / "trusted_too.py").write_text(source)
-    found = [Plugin("trusted", "trusted", "1.0", tmp_path / "trusted")]
-    monkeypatch.setattr("poker_rl.config.plugins.list_plugins", lambda: found)
+    installed = [Plugin("trusted", "trusted", "1.0", tmp_path / "trusted")]
+    monkeypatch.setattr("poker_rl.config.plugins.list_plugins", lambda: installed)
     monkeypatch.syspath_prepend(tmp_path)
     assert load_class("trusted.Own").__module__ == "trusted"
     for target in ("trusted.Path", "trusted_too.Own", "trusted.gone.Own", "pathlib.Path"):
@@ -213,7 +213,7 @@ def test_a_plugin_may_name_its_own_classes_and_no_others(tmp_path, monkeypatch):
     assert "trusted_too" not in sys.modules  # not even imported
 
 
-def test_a_missing_optional_package_is_named(monkeypatch):
+def test_error_names_a_missing_optional_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "stable_baselines3.common.vec_env", None)
     monkeypatch.delitem(sys.modules, "poker_rl.integrations.sb3_env", raising=False)
     with pytest.raises(ConfigError, match=r"sb3_env can't be imported: .*stable_baselines"):
@@ -235,19 +235,19 @@ TEXTS += ["${x}", "[x", "{", "~/a;b!", "läuf, häuf", "4k", "a\nb"]
 
 @pytest.fixture
 def read_settings(tmp_path):
-    """Function that reads settings as a command does."""
+    """Return a function that reads settings as a command does."""
     path = tmp_path / "x.yaml"
     path.write_text("out: null\nactions: a\ndeals: 1\nagainst: []\nspace: {}\n")
     return lambda *words: read_command_settings(path, words, Settings)
 
 
-def test_text_needs_no_quotes(read_settings):
+def test_text_settings_need_no_quotes(read_settings):
     before = read_settings()
     with initialize_hydra(list_option_dirs(None)):
         for text in TEXTS:
-            found = read_settings(f"out={text}", f"actions={text}")
-            assert found == {**before, "out": text, "actions": text}
-            if "${" not in text:  # which a run resolves
+            actual = read_settings(f"out={text}", f"actions={text}")
+            assert actual == {**before, "out": text, "actions": text}
+            if "${" not in text:  # a run resolves references
                 typed = [f"outputs={text}", f"resume={text}"]
                 composed = to_plain_dict(compose_config(typed).config)
                 assert composed["outputs"] == composed["resume"] == text
@@ -266,11 +266,11 @@ def test_text_needs_no_quotes(read_settings):
         ("space={algo.lr: {low: 1k, log: true}}", {"algo.lr": {"low": 1e3, "log": True}}),
     ],
 )
-def test_other_values(read_settings, typed, value):
+def test_typed_values_are_parsed(read_settings, typed, value):
     assert read_settings(typed)[typed.partition("=")[0]] == value
 
 
-def test_a_sweep_has_several_texts_and_numbers():
+def test_sweep_lists_texts_numbers_and_ranges():
     words = ["name=a,b", "outputs=x #1", "budget=1k,2M", "seed=range(start=1,stop=3)"]
     with initialize_hydra(list_option_dirs(None)):
         _, jobs = split_sweep_into_jobs(words)

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def horizons(node, key=""):
-    """The horizons below a node, by the dotted key of their schedule."""
+    """Yield the horizons below a node with the dotted keys of their schedules."""
     for name, value in node.items():
         if isinstance(value, dict):
             yield from horizons(value, f"{key}.{name}".lstrip("."))
@@ -33,12 +33,12 @@ K1, TEN = "experiment=k1_ppo", "algo.instances=10"
     [
         ("algo=ppo budget=1e7", {"lr": 1e7, "entropy_coef": 8e6}),
         ("algo=ppo budget=1e7 algo.lr.horizon=0.25", {"lr": 2.5e6, "entropy_coef": 8e6}),
-        (f"algo=ppo {TEN}", {"lr": 4e5, "entropy_coef": 3.2e5}),  # each plays so many
+        (f"algo=ppo {TEN}", {"lr": 4e5, "entropy_coef": 3.2e5}),  # of each instance
         # counts the decisions of all instances
         (f"algo=actor_critic {TEN}", {"kl_uniform_coef": 1.6e6, "actor_lr": 2e6, "critic_lr": 2e6}),
         (f"algo=ppo budget=20 evaluate_every=10 {TEN}0", {"lr": 1.0, "entropy_coef": 1.0}),
         ("experiment=ppo_leduc budget=1e7", {"lr": 5e6, "entropy_coef": 5e6}),
-        # what does not change needs no horizon
+        # a constant needs no horizon
         (f"{K1} algo.entropy_coef.horizon=null", {"entropy_coef": 1.0, "actor_lr": 2e6}),
         ("algo=ppo budget_unit=hands algo.lr=1e-3 algo.entropy_coef=0.1", {}),
     ],
@@ -46,56 +46,56 @@ K1, TEN = "experiment=k1_ppo", "algo.instances=10"
 def test_horizons_follow_the_budget(arguments, expected, started_configs, capsys):
     assert run_command("train", *arguments.split()) == 0
     assert dict(horizons(started_configs[0]["algo"])) == expected
-    capsys.readouterr()  # perhaps a notice that rules are compiled
+    capsys.readouterr()  # it may print that rules are compiled
     assert run_command("train", "--cfg", "job", *arguments.split()) == 0
     assert yaml.safe_load(capsys.readouterr().out)["algo"] == started_configs[0]["algo"]
 
 
-DOWN = {"start": 1e-3, "end": 0.0, "horizon": 4e6}
+FALLING = {"start": 1e-3, "end": 0.0, "horizon": 4e6}
 
 
 @pytest.mark.parametrize(
     ("algo", "settings", "expected"),
     [
-        ("ppo.PPO", {"lr": DOWN}, "algo.lr"),
-        ("ppo.PPO", {"lr": DOWN | {"horizon": 5e6}}, None),
-        ("ppo.PPO", {"lr": DOWN | {"start": 0.0}}, None),
-        ("ppo.PPO", {"lr": DOWN | {"end": 1e-5}}, None),
-        ("ppo.PPO", {"entropy_coef": DOWN}, None),
-        ("ppo.PPO", {"lr": DOWN, "instances": 2}, None),  # each has played 2 M
-        ("dqn.DQN", {"lr": DOWN}, None),  # it counts updates
-        ("vpg.VPG", {"lr": 0.1, "critic_lr": DOWN}, "algo.critic_lr"),
+        ("ppo.PPO", {"lr": FALLING}, "algo.lr"),
+        ("ppo.PPO", {"lr": FALLING | {"horizon": 5e6}}, None),
+        ("ppo.PPO", {"lr": FALLING | {"start": 0.0}}, None),
+        ("ppo.PPO", {"lr": FALLING | {"end": 1e-5}}, None),
+        ("ppo.PPO", {"entropy_coef": FALLING}, None),
+        ("ppo.PPO", {"lr": FALLING, "instances": 2}, None),  # each instance has played 2 M
+        ("dqn.DQN", {"lr": FALLING}, None),  # it counts updates
+        ("vpg.VPG", {"lr": 0.1, "critic_lr": FALLING}, "algo.critic_lr"),
     ],
 )
-def test_learning_rates_that_are_0_at_the_end_of_the_budget(algo, settings, expected):
+def test_learning_rate_that_is_0_at_the_end_of_the_budget_is_found(algo, settings, expected):
     config = {"_target_": f"poker_rl.algos.{algo}", **settings}
     assert find_exhausted_learning_rate(config, "algo", 4_000_000, "decisions") == expected
 
 
-# A run of two iterations, and its step size at 0 in the end.
+# A run of two iterations with a learning rate of 0 at its end.
 SHORT = ["train", "algo=ppo", "algo.tables=8", "algo.minibatches=1", "budget=250"]
 SHORT += ["evaluate_every=250", "checkpoint_every=250", "evaluation.deals=30"]
 
 
-def contents(folder):
+def read_all_files(folder):
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_run_whose_learning_rate_is_0_is_not_resumed(get_refusal):
+def test_run_whose_learning_rate_is_0_is_not_resumed(get_refusal):
     assert run_command(*SHORT) == 0
     (folder,) = list_runs()
-    before = contents(folder)
+    before = read_all_files(folder)
     message = get_refusal("train", f"resume={folder}", "budget=500")
     assert message.startswith("budget: algo.lr falls to 0 within 250 decisions")
     assert message.endswith("start a new run with warm_start=FOLDER")
     assert "\n" not in message
-    done = get_refusal("train", f"resume={folder}")
-    assert done.startswith("budget: the run has already done ")
-    assert " of 250 decisions; algo.lr falls to 0 " in done
-    assert contents(folder) == before
+    refusal = get_refusal("train", f"resume={folder}")
+    assert refusal.startswith("budget: the run has already done ")
+    assert " of 250 decisions; algo.lr falls to 0 " in refusal
+    assert read_all_files(folder) == before
 
 
-def test_values():
+def test_schedules_have_their_values_at_given_steps():
     stable = StableDecay(start=0.8, end=0.2, decay_share=0.4, horizon=100)
     for schedule, values in (
         (Constant(start=0.3), {0: 0.3, 10**9: 0.3}),
