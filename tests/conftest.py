@@ -1,4 +1,4 @@
-"""Fixtures of the tests of the command line, and one of all tests."""
+"""Fixtures for tests of the command line, and settings of all tests."""
 
 import shutil
 import sys
@@ -22,9 +22,9 @@ def _strict_where():
 
     def strict(condition, *values):
         numbers = [value for value in values if type(value) is int]
-        for other in values:
-            if isinstance(other, np.ndarray | np.generic) and other.dtype.kind in "iu":
-                np.array(numbers, other.dtype)  # raises OverflowError
+        for array in values:
+            if isinstance(array, np.ndarray | np.generic) and array.dtype.kind in "iu":
+                np.array(numbers, array.dtype)  # raises OverflowError
         return where(condition, *values)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -54,7 +54,7 @@ def working_folder(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="session")
 def finished_outputs(tmp_path_factory):
-    """Folder of all runs with one run of the command TRAIN."""
+    """Return a folder of runs with one finished run of the command TRAIN."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("finished"))
         assert run_command(*TRAIN, "figures=false") == 0
@@ -63,7 +63,7 @@ def finished_outputs(tmp_path_factory):
 
 @pytest.fixture
 def finished_run(working_folder, finished_outputs):
-    """Copy of a finished run in the working folder, made quicker than by training."""
+    """Return a copy of a finished run in the working folder; this is faster than training."""
     shutil.copytree(finished_outputs, "outputs")
     return list_runs()[0]
 
@@ -87,7 +87,7 @@ def get_refusal(capsys):
 
 @pytest.fixture
 def started_configs(monkeypatch):
-    """Return a list that gets the config of each run, which is not trained."""
+    """Return a list of the configs of started runs; they are not trained."""
     configs = []
 
     def train(config, *_, **__):

@@ -33,7 +33,7 @@ from poker_rl.training.start_run import train_in_folder
 pytestmark = pytest.mark.usefixtures("working_folder")
 
 
-def test_help_has_few_settings_and_all_if_requested(capsys):
+def test_help_shows_few_settings_and_help_all_shows_all(capsys):
     for arguments in ([], ["-h"]):
         assert run_command(*arguments) == 0
         out = capsys.readouterr().out
@@ -50,7 +50,7 @@ def test_help_has_few_settings_and_all_if_requested(capsys):
         assert all(f"\n{key}: " in full for key in keys)
 
 
-def test_help_imports_nothing_slow():
+def test_help_imports_no_slow_library():
     slow = "{'torch', 'numba', 'hydra', 'numpy', 'matplotlib'} & sys.modules.keys()"
     program = (
         f"import sys; from poker_rl import cli; cli.run_command(['-h']); sys.exit(len({slow}))"
@@ -97,7 +97,7 @@ def test_all_settings_are_shown_with_their_comments(capsys):
     ],
 )
 def test_every_option_builds(choice, monkeypatch):
-    """The comment of an algorithm ends with its headline player, the first of its players."""
+    """The comment of an algorithm has to end with its headline player, the first of its players."""
     started = []
 
     def record_start(config, algorithm, *_, **__):
@@ -105,7 +105,7 @@ def test_every_option_builds(choice, monkeypatch):
 
     monkeypatch.setattr(start_run, "train_in_folder", record_start)
     group, _, name = choice.partition("=")
-    more = ["algo=reinforce"] if group == "net" else []  # any with networks
+    more = ["algo=reinforce"] if group == "net" else []  # any algorithm with networks
     if name.endswith("_from_one") or name == "big2_vine":  # its warm_start has no default
         more = ["warm_start=null"]
     assert run_command("train", choice, *more) == 0
@@ -120,7 +120,7 @@ def test_every_option_builds(choice, monkeypatch):
         assert re.search(f"; headline player: (.+, else )?{headline}$", comment), comment
 
 
-def test_train_evaluate_resume(capsys, get_refusal):
+def test_run_is_trained_evaluated_and_resumed(capsys, get_refusal):
     assert run_command(*TRAIN, "seed=3", "threads=1") == 0
     (folder,) = list_runs("kuhn/cfr_plus")
     out = capsys.readouterr().out
@@ -185,7 +185,7 @@ def test_train_evaluate_resume(capsys, get_refusal):
     assert message.startswith(f"run: {folder}@10:average is no run folder: ")
 
 
-def test_a_lack_of_memory_while_training_is_printed_in_a_line(monkeypatch, capsys):
+def test_out_of_memory_while_training_is_printed_in_one_line(monkeypatch, capsys):
     monkeypatch.setattr("poker_rl.algos.tabular.cfr.CFR.learn", lambda self: torch.empty(10**15))
     assert run_command(*TRAIN) == 1
     (message,) = [line for line in capsys.readouterr().err.splitlines() if "poker-rl: " in line]
@@ -193,31 +193,31 @@ def test_a_lack_of_memory_while_training_is_printed_in_a_line(monkeypatch, capsy
     assert json.loads((list_runs()[0] / "manifest.json").read_text())["status"] == "failed"
 
 
-def test_a_run_with_a_name(get_refusal):
+def test_named_run_is_not_overwritten_and_resumes_after_a_move(get_refusal):
     assert run_command(*TRAIN, "name=first", "outputs=there") == 0
     folder = Path("there/kuhn/cfr_plus/first")
-    again = f"name: {folder} is there already; give another name, or resume it with resume={folder}"
-    assert get_refusal(*TRAIN, "name=first", "outputs=there") == again
+    error = f"name: {folder} is there already; give another name, or resume it with resume={folder}"
+    assert get_refusal(*TRAIN, "name=first", "outputs=there") == error
     assert run_command("train", f"resume={folder}", "budget=20") == 0
     folder.rename("moved")
     assert run_command("train", "resume=moved", "budget=30") == 0
     assert read_last_row(Path("moved"))["iterations"] == 30
 
 
-def test_a_run_of_a_users_game(get_refusal, started_configs):
+def test_game_in_a_config_dir_of_the_user_is_trained(get_refusal, started_configs):
     Path("mine/game").mkdir(parents=True)
     game = Path("mine/game/five.yaml")
     game.write_text("# Five cards\ndefaults: [kuhn, _self_]\nname: five\nranks: TJQKA\n")
     options = ["--config-dir", "mine", "game=five"]
     assert run_command(*TRAIN, *options) == 0
     assert started_configs[0]["game"]["ranks"] == "TJQKA"
-    for text, words in (
+    for text, problem in (
         ("name: [\n", str(game.absolute())),
         ("defaults: [five]\n", "defaults that lead back to themselves"),
         ("name: five\n", "game: "),
     ):
         game.write_text(text)
-        assert words in get_refusal(*TRAIN, *options)
+        assert problem in get_refusal(*TRAIN, *options)
 
 
 def test_options_of_the_user_have_precedence(started_configs, capsys, get_refusal):
@@ -243,12 +243,12 @@ def test_options_of_the_user_have_precedence(started_configs, capsys, get_refusa
     match = ["player=my-bot", "against=[my-bot,call]", "deals=30"]
     assert run_command("evaluate", *own, "game=kuhn", *match) == 0
     assert "my-bot  against call" in capsys.readouterr().out
-    elsewhere = "--config-dir FOLDER adds those in FOLDER/player"
-    assert get_refusal("evaluate", "game=kuhn", *match).endswith(elsewhere)
-    # A run is resumed without the folder, and meets the same players.
+    hint = "--config-dir FOLDER adds those in FOLDER/player"
+    assert get_refusal("evaluate", "game=kuhn", *match).endswith(hint)
+    # A run has copies of its opponents, so it resumes without the folder.
     opponents = "evaluation.opponents=[call,my-bot]"
     assert run_command("train", *own, "algo=reinforce", "opponents=[my-bot]", opponents) == 0
-    file = "opponents/my-bot.yaml"  # a copy of its own
+    file = "opponents/my-bot.yaml"  # its own copy
     assert started_configs[0]["opponents"] == [file]
     assert started_configs[0]["evaluation"]["opponents"] == ["call", file]
     assert run_command("train", *own, "-m", "game=glob(kuh*,exclude=*_3p)", "seed=1,2") == 0
@@ -289,7 +289,7 @@ def test_evaluate_any_two_players(capsys, finished_run, monkeypatch):
     assert run_command("evaluate", "out=there", "show=true") == 0
     assert "against/[1]" in capsys.readouterr().out
 
-    # Without a number of deals it is the game's; a folder stands for its headline player.
+    # The number of deals defaults to the game's; a folder stands for its headline player.
     words = ["game=kuhn", "evaluation.deals=60", f"player={folder}", "against=[call]"]
     monkeypatch.setattr(PlayerEvaluator, "build_figures", lambda *_: {"of a/b": Figure()})
     assert run_command("evaluate", *words, "out=figures", "figures=true") == 0
@@ -299,17 +299,17 @@ def test_evaluate_any_two_players(capsys, finished_run, monkeypatch):
     assert [path.name for path in Path("figures").glob("*/*")] == ["of_a_b.png"]
 
 
-def test_evaluate_exactly_by_the_public_tree(capsys):
+def test_evaluate_exactly_on_the_public_tree(capsys):
     """Always calling has NashConv 2.9333 in Leduc."""
-    walked = ["evaluation.max_tree_nodes=1", "exact=true", "evaluation.opponents=[raise]"]
-    assert run_command("evaluate", "game=leduc", "player=call", *walked, "deals=30") == 0
+    words = ["evaluation.max_tree_nodes=1", "exact=true", "evaluation.opponents=[raise]"]
+    assert run_command("evaluate", "game=leduc", "player=call", *words, "deals=30") == 0
     out, err = capsys.readouterr()
     assert re.search(r"nash_conv +2\.933 +ante/hand +exact", out)
     assert "against/raise" in out
     assert "/468 " in err  # 6 lines with 3 hands before the board, 30 with 5 hands on each of 3
 
 
-def test_evaluate_prints_two_bounds(capsys):
+def test_evaluate_prints_lbr_and_best_response_bounds(capsys):
     words = ["game=leduc", "player=raise", "lbr=true", "best_responses=[fold]", "deals=60"]
     words += ["evaluation.max_tree_nodes=1", "against=[call]"]  # in place of evaluation.opponents
     assert run_command("evaluate", *words) == 0
@@ -319,9 +319,9 @@ def test_evaluate_prints_two_bounds(capsys):
     assert re.search(r"raise +bound/fold +-.*lower_bound, vacuous +60\n", out)
 
 
-def test_exact_evaluations_have_an_interval_of_their_own():
-    pace = ["evaluate_every=2", "evaluation.max_tree_nodes=1", "evaluation.exact_every=5"]
-    assert run_command(*TRAIN, *pace, "algo.iterations_per_step=1") == 0
+def test_exact_evaluations_run_at_their_own_interval():
+    intervals = ["evaluate_every=2", "evaluation.max_tree_nodes=1", "evaluation.exact_every=5"]
+    assert run_command(*TRAIN, *intervals, "algo.iterations_per_step=1") == 0
     (folder,) = list_runs()
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     assert [row["iterations"] for row in rows] == [0, 2, 4, 5, 6, 8, 10]
@@ -353,7 +353,7 @@ def test_evaluate_a_mixed_table(capsys, finished_run):
     assert re.search(r"^1: seed 2, .*\nraise +table +-", capsys.readouterr().out, re.DOTALL)
 
 
-def test_a_bot_with_settings_of_the_user(capsys, get_refusal):
+def test_bot_in_a_yaml_file_of_the_user_plays(capsys, get_refusal):
     own = {**load_option("player", "mcts"), "simulations": 5}
     path = Path("mine.yaml")
     path.write_text(json.dumps(own))  # which is YAML
@@ -370,28 +370,28 @@ def test_a_bot_with_settings_of_the_user(capsys, get_refusal):
     assert get_refusal(*TRAIN, "opponents=[no.yaml]") == "opponents: no.yaml: no such file"
 
 
-def test_the_opponents_of_a_run_are_bundled(finished_run, monkeypatch, get_refusal):
-    other = finished_run
-    newest = read_last_row(other)["decisions"]
+def test_opponents_of_a_run_are_copied_into_its_folder(finished_run, monkeypatch, get_refusal):
+    opponent = finished_run
+    newest = read_last_row(opponent)["decisions"]
     Path("mine.yaml").write_text(json.dumps(load_option("player", "uniform")))
     words = [
-        f"opponents=['{other}',self]",  # its headline player, at its newest snapshot
-        f"evaluation.other_seats_player='{other}'",
-        f"evaluation.opponents=['call:greedy','mine.yaml:greedy','{other}@0:current:greedy']",
+        f"opponents=['{opponent}',self]",  # its headline player, at its newest snapshot
+        f"evaluation.other_seats_player='{opponent}'",
+        f"evaluation.opponents=['call:greedy','mine.yaml:greedy','{opponent}@0:current:greedy']",
     ]
-    few = ["algo=reinforce", "budget=100", "evaluation.max_tree_nodes=1", "evaluation.deals=30"]
-    assert run_command("train", *few, *words) == 0
+    small = ["algo=reinforce", "budget=100", "evaluation.max_tree_nodes=1", "evaluation.deals=30"]
+    assert run_command("train", *small, *words) == 0
     (run,) = list_runs("kuhn/reinforce")
-    copy = f"opponents/cfr_plus_{other.name}@{newest}.pt"
+    copy = f"opponents/cfr_plus_{opponent.name}@{newest}.pt"
     config = yaml.safe_load((run / "config.yaml").read_text())
     assert config["opponents"] == [f"{copy}:average", "self"]
     assert config["evaluation"]["other_seats_player"] == f"{copy}:average"
-    first = f"opponents/cfr_plus_{other.name}@0.pt:current:greedy"
+    first = f"opponents/cfr_plus_{opponent.name}@0.pt:current:greedy"
     assert config["evaluation"]["opponents"] == ["call:greedy", "opponents/mine.yaml:greedy", first]
-    assert (run / copy).read_bytes() == (other / f"players/{newest}.pt").read_bytes()
+    assert (run / copy).read_bytes() == (opponent / f"players/{newest}.pt").read_bytes()
 
-    # It is resumed when they are gone, elsewhere, and from another working folder.
-    other.rename("away")
+    # It resumes in another folder, without the original files of its opponents.
+    opponent.rename("away")
     Path("mine.yaml").unlink()
     moved = run.rename(Path("moved").resolve())
     Path("elsewhere").mkdir()
@@ -403,18 +403,18 @@ def test_the_opponents_of_a_run_are_bundled(finished_run, monkeypatch, get_refus
     assert twice.startswith("player: current:greedy:greedy is not a name, as in current, ")
 
 
-def test_a_closed_pipe():
+def test_closed_pipe_interrupts_the_run():
     reader, writer = os.pipe()
     os.close(reader)
     with open(writer, "wb") as pipe:
         outputs = {"stdout": pipe, "stderr": subprocess.PIPE}
-        done = subprocess.run([*PROGRAM, *TRAIN], **outputs, env=ENVIRONMENT, check=False)
-    assert (done.returncode, done.stderr) == (141, b"")
+        process = subprocess.run([*PROGRAM, *TRAIN], **outputs, env=ENVIRONMENT, check=False)
+    assert (process.returncode, process.stderr) == (141, b"")
     (folder,) = list_runs()
     assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
 
 
-def test_a_closed_output():
+def test_list_succeeds_with_closed_output():
     shell = f"{shlex.join([*PROGRAM, 'list', 'game'])} >&-"
     done = subprocess.run(["sh", "-c", shell], stderr=subprocess.PIPE, env=ENVIRONMENT, check=False)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -445,7 +445,7 @@ MISTAKES = [
 
 
 @pytest.mark.parametrize(("arguments", "mistake", "allowed"), MISTAKES)
-def test_a_mistake_is_explained_in_one_line(arguments, mistake, allowed, get_refusal):
+def test_mistakes_are_explained_in_one_line(arguments, mistake, allowed, get_refusal):
     message = get_refusal(*arguments.split(" "))
     assert message.startswith(mistake)
     assert allowed in message
@@ -459,7 +459,7 @@ OTHER_NAMES |= {"total_timesteps": "budget", "net_arch": "net.hidden_sizes", "en
 OTHER_NAMES |= {"learning_rate": "algo.lr", "algo.clip_range": "algo.clip_coef"}
 
 
-def test_keys_of_other_libraries_lead_to_ours():
+def test_keys_of_other_libraries_get_a_suggestion():
     with initialize_hydra([SHIPPED_OPTION_DIR]):
         for word, key in OTHER_NAMES.items():
             hint = f"{word}: no such setting; did you mean {key}? allowed: "
@@ -468,11 +468,11 @@ def test_keys_of_other_libraries_lead_to_ours():
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
-def test_no_cuda(get_refusal):
+def test_cuda_without_a_gpu_is_refused(get_refusal):
     assert get_refusal(*TRAIN, "device=cuda").startswith("device: no cuda here, torch ")
 
 
-def test_a_config_that_was_edited(finished_run, get_refusal):
+def test_edited_config_of_a_run_is_checked(finished_run, get_refusal):
     path = finished_run / "config.yaml"
     config = yaml.safe_load(path.read_text())
     path.write_text(yaml.safe_dump(config | {"game": {"_target_": "os.system", "command": "true"}}))
@@ -495,7 +495,7 @@ def test_a_config_that_was_edited(finished_run, get_refusal):
         (ZeroDivisionError("division"), 1, "ZeroDivisionError: division"),
     ],
 )
-def test_a_run_that_stops(error, exit_code, line, monkeypatch, capsys):
+def test_exit_code_and_message_of_a_run_that_stops(error, exit_code, line, monkeypatch, capsys):
     monkeypatch.setattr(start_run, "train_in_folder", Mock(side_effect=error))
     assert run_command(*TRAIN) == exit_code
     *rest, last = capsys.readouterr().err.splitlines() or [""]

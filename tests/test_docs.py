@@ -1,4 +1,4 @@
-"""Links between pages, the site, and examples that run: of pages, scripts and notebooks."""
+"""Documentation: links, the site, and the examples in pages, scripts and notebooks."""
 
 import ast
 import os
@@ -23,31 +23,31 @@ from poker_rl.players import load_player
 ROOT = Path(__file__).parents[1]
 
 
-def anchors(page):
+def list_anchors(page):
     """Return the anchors of a page's headings: lower case, with dashes, as on GitHub."""
     counts = {}
-    found = set()
-    for heading in re.findall(r"^#+ (.*)$", without_code(page), re.MULTILINE):
+    names = set()
+    for heading in re.findall(r"^#+ (.*)$", remove_code(page), re.MULTILINE):
         words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
         anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
         count = counts.get(anchor, 0)
         counts[anchor] = count + 1
-        found.add(f"{anchor}-{count}" if count else anchor)
-    return found
+        names.add(f"{anchor}-{count}" if count else anchor)
+    return names
 
 
-def without_code(page):
+def remove_code(page):
     return re.sub(r"```.*?```", "", page.read_text(), flags=re.DOTALL)
 
 
-def test_links_lead_somewhere():
+def test_links_between_pages_are_valid():
     for page in (ROOT / name for name in find_pages()):
-        for target in re.findall(r"\]\(([^)\s]+)\)", without_code(page)):
+        for target in re.findall(r"\]\(([^)\s]+)\)", remove_code(page)):
             if "://" not in target:
                 path, _, anchor = target.partition("#")
                 linked = (page.parent / path).resolve() if path else page
                 assert linked.exists(), (page, target)
-                assert not anchor or anchor in anchors(linked), (page, target)
+                assert not anchor or anchor in list_anchors(linked), (page, target)
 
 
 def test_navigation_of_the_site_has_every_page_once():
@@ -69,7 +69,7 @@ FOLDER = Path(__file__).parents[1] / "examples"
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_exploitability_falls(name, monkeypatch, capsys):
+def test_example_scripts_lower_exploitability(name, monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", [name, "--game=kuhn", *EXAMPLES[name]])
     runpy.run_path(str(FOLDER / name), run_name="__main__")
     values = re.findall(r"exploitability ([\d.]+) chips a hand", capsys.readouterr().out)
@@ -77,7 +77,7 @@ def test_exploitability_falls(name, monkeypatch, capsys):
     assert float(values[-1]) < 0.9 * float(values[0])
 
 
-def test_they_are_short_and_use_public_parts():
+def test_example_scripts_are_short_and_import_public_packages():
     assert sorted(path.name for path in FOLDER.glob("*.py")) == sorted(EXAMPLES)
     for name in EXAMPLES:
         text = (FOLDER / name).read_text()
@@ -96,7 +96,7 @@ def test_notebook_runs(path):
     nbclient, nbformat = map(pytest.importorskip, ("nbclient", "nbformat"))
     notebook = nbformat.read(path, as_version=4)
     code_cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert not any(cell.outputs or cell.execution_count for cell in code_cells)  # stored without
+    assert not any(cell.outputs or cell.execution_count for cell in code_cells)  # not stored
     nbclient.NotebookClient(notebook, startup_timeout=600, kernel_name="python3").execute()
     assert any(cell.outputs for cell in code_cells)
 
@@ -107,13 +107,13 @@ PARTS = re.findall(r"^## (.+?)\n.*?^```python\n(.*?)^```\n\n^```text\n(.*?)^```"
 
 
 @pytest.mark.parametrize(("code", "output"), [part[1:] for part in PARTS], ids=lambda _: "")
-def test_examples_print_their_output(code, output, capsys):
+def test_examples_of_the_library_page_print_their_output(code, output, capsys):
     assert len(code.splitlines()) <= 14  # about ten, and the imports
     exec(compile(code, "library.md", "exec"), {"__name__": "notebook"})
     assert capsys.readouterr().out == output
 
 
-def test_every_example_is_run():
+def test_every_example_of_the_library_page_is_run():
     assert len(PARTS) == PAGE.count("```python") == PAGE.count("\n## ") == 5
 
 
@@ -130,7 +130,7 @@ def test_overrides_without_effect_are_errors():
 
 @pytest.fixture
 def all_cores(monkeypatch):
-    """Process without a chosen number of threads, in which torch uses several."""
+    """Set torch to three threads, as if no number of threads had been chosen."""
     before = torch.get_num_threads(), numba.get_num_threads()
     monkeypatch.setattr(threads_and_numba_cache, "_threads_were_set", False)
     torch.set_num_threads(3)
@@ -140,7 +140,7 @@ def all_cores(monkeypatch):
 
 
 @pytest.mark.usefixtures("all_cores")
-def test_as_many_threads_as_on_the_command_line():
+def test_library_uses_as_many_threads_as_the_command_line():
     load_player("uniform", load_game("kuhn"))
     default = compose_plain_config([])["threads"]
     assert (torch.get_num_threads(), numba.get_num_threads()) == (default, default)
@@ -149,8 +149,8 @@ def test_as_many_threads_as_on_the_command_line():
     assert torch.get_num_threads() == 2
 
 
-def test_one_thread_in_a_new_process():
-    """There numba has no thread pool yet, whose start sets the number of threads of OpenMP."""
+def test_one_thread_can_be_set_in_a_new_process():
+    """The start of numba's thread pool there would change the number of threads of OpenMP."""
     program = "import torch; from poker_rl.config import set_threads; torch.get_num_threads();"
     program += "set_threads(1); assert torch.get_num_threads() == 1"
     environment = {name: os.environ[name] for name in os.environ if name != "OMP_NUM_THREADS"}

@@ -35,8 +35,8 @@ ONLY_IN = {
 NEVER_IN_GAMES = {"torch", "hydra", "omegaconf", "matplotlib", "yaml"}
 
 
-def imports():
-    """Yield each module without `poker_rl.` and each dotted name that it imports, late or not."""
+def list_imports():
+    """Yield each module without `poker_rl.` and each dotted name that it imports anywhere."""
     for path in sorted(PACKAGE.rglob("*.py")):
         module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
         for node in ast.walk(ast.parse(path.read_text())):
@@ -46,11 +46,11 @@ def imports():
                 yield from ((module, f"{node.module}.{alias.name}") for alias in node.names)
 
 
-def test_imports_go_down():
+def test_imports_go_down_the_layers():
     layer_of = {package: n for n, packages in enumerate(LAYERS) for package in packages}
     assert layer_of.keys() == {path.parent.name for path in PACKAGE.glob("*/__init__.py")}
     wrong = []
-    for module, name in imports():
+    for module, name in list_imports():
         top, package = module.partition(".")[0], name.removeprefix("poker_rl.").partition(".")[0]
         is_ours = name.startswith("poker_rl.") and top in layer_of and package in layer_of
         if is_ours and package != top and layer_of[package] <= layer_of[top]:
@@ -58,8 +58,8 @@ def test_imports_go_down():
     assert not wrong
 
 
-def test_libraries_stay_where_they_belong():
-    for module, name in imports():
+def test_libraries_are_imported_only_where_allowed():
+    for module, name in list_imports():
         library = name.partition(".")[0]
         assert module.startswith(ONLY_IN.get(library, "")), f"{module} imports {library}"
         assert not (module.startswith("games.") and library in NEVER_IN_GAMES), module

@@ -1,4 +1,4 @@
-"""Plug-ins: the example, installed and run, and broken ones."""
+"""Plug-ins: the installed example, precedence of options, broken plug-ins, compiled rules."""
 
 import os
 import subprocess
@@ -14,14 +14,14 @@ ROOT = Path(__file__).parents[1]
 EXAMPLE = ROOT / "examples" / "plugin"
 
 
-def run(command, cwd, installed, **more):
+def run(command, cwd, installed, **variables):
     """Run a command with a folder of installed packages on the path."""
-    environment = os.environ | {"PYTHONPATH": str(installed)} | more
+    environment = os.environ | {"PYTHONPATH": str(installed)} | variables
     options = {"capture_output": True, "text": True, "check": False}
     return subprocess.run(command, cwd=cwd, env=environment, **options)
 
 
-def plugin(folder, package, entry="", **files):
+def add_plugin(folder, package, entry="", **files):
     """Create an installed plug-in; keyword names are paths of its files, with __ for /."""
     (folder / package).mkdir(parents=True)
     (folder / package / "__init__.py").touch()
@@ -38,19 +38,19 @@ def plugin(folder, package, entry="", **files):
     return folder
 
 
-def test_the_tests_of_the_example(tmp_path):
-    """Away from the example's sources: what is tested is what was installed."""
+def test_tests_of_the_installed_example_pass(tmp_path):
+    """They run in another folder, so that they test the installed package."""
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     options = ["--no-deps", "--no-build-isolation", "--target", str(tmp_path / "site")]
     subprocess.run([*pip, *options, str(EXAMPLE)], check=True)
     tests = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", EXAMPLE / "tests"]
-    done = run(tests, tmp_path, tmp_path / "site")
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = run(tests, tmp_path, tmp_path / "site")
+    assert process.returncode == 0, process.stdout + process.stderr
 
 
 @pytest.fixture
 def install(monkeypatch):
-    """Return a function that makes a folder one of installed packages."""
+    """Return a function that adds a folder of installed packages."""
 
     def add(site):
         monkeypatch.syspath_prepend(site)
@@ -62,23 +62,23 @@ def install(monkeypatch):
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_without_the_plugin_its_code_is_not_known(monkeypatch, get_refusal):
+def test_class_of_a_package_that_is_no_plugin_is_refused(monkeypatch, get_refusal):
     """Only an installed plug-in is trusted, not every package that can be imported."""
     monkeypatch.syspath_prepend(EXAMPLE)
     conf = f"--config-dir={EXAMPLE / 'goofspiel' / 'conf'}"
     refusal = get_refusal("train", conf, "game=goofspiel")
-    what = '"goofspiel.display.DisplayedGoofspiel" is not a class of poker_rl; is its plug-in'
-    assert refusal == f"game._target_: {what} installed?"
+    problem = '"goofspiel.display.DisplayedGoofspiel" is not a class of poker_rl; is its plug-in'
+    assert refusal == f"game._target_: {problem} installed?"
     assert not Path("outputs").exists()
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_names_of_the_program_stay_its_own(tmp_path, install, capsys):
-    """A plug-in's option of a shipped option's name is not used; a user's own wins over both."""
+def test_shipped_options_take_precedence_over_plugins(tmp_path, install, capsys):
+    """An option of the user takes precedence over both."""
     greedy = "# Not Kuhn\n_target_: greedy.game.Game\n"
     bot = "# Of the plug-in\n_target_: poker_rl.players.bots.basic_bots.UniformBot\n"
     files = {"conf__game__kuhn_yaml": greedy, "conf__player__theirs_yaml": bot}
-    install(plugin(tmp_path / "site", "greedy", **files))
+    install(add_plugin(tmp_path / "site", "greedy", **files))
     assert run_command("list", "game") == run_command("train", "--cfg=job") == 0
     out = capsys.readouterr().out
     assert "Not Kuhn" not in out
@@ -91,29 +91,29 @@ def test_names_of_the_program_stay_its_own(tmp_path, install, capsys):
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_a_broken_plugin_is_refused(tmp_path, install, get_refusal):
-    install(plugin(tmp_path / "site", "lost", "lost.nested"))
+def test_plugin_without_a_top_level_package_is_refused(tmp_path, install, get_refusal):
+    install(add_plugin(tmp_path / "site", "lost", "lost.nested"))
     problem = "plug-in lost: there is no top-level package lost.nested"
     for command in (["list", "game"], ["train", "--cfg=job"]):
         assert get_refusal(*command) == f"{problem}; install it again or uninstall it"
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_a_missing_import_of_a_plugin_is_reported_in_a_line(tmp_path, install, get_refusal):
+def test_missing_import_of_a_plugin_is_reported_in_one_line(tmp_path, install, get_refusal):
     game = "# A game\n_target_: lacking.game.Game\n"
     code = "import surely_not_installed\n"
-    install(plugin(tmp_path / "site", "lacking", conf__game__lacking_yaml=game, game_py=code))
+    install(add_plugin(tmp_path / "site", "lacking", conf__game__lacking_yaml=game, game_py=code))
     why = "can't be imported: No module named 'surely_not_installed'"
     assert get_refusal("train", "game=lacking") == f"game._target_: lacking.game {why}"
 
 
 def test_edited_rules_are_compiled_again(tmp_path):
-    """The cached loop is of poker_rl, and the edit in another file of the plug-in."""
+    """The cached loop belongs to poker_rl; the edited function is in another file."""
     rules = "from poker_rl.games import jit\nfrom moving.points import points\n\n\n"
     rules += "@jit\ndef payoffs(game, table, out):\n    out[0] = points(table)\n"
     points = "from poker_rl.games import jit\n\n\n@jit\ndef points(table):\n    return {}\n"
     files = {"rules_py": rules, "points_py": points.format(1)}
-    site = plugin(tmp_path / "site", "moving", **files)
+    site = add_plugin(tmp_path / "site", "moving", **files)
     program = """
 import numpy as np
 from moving import rules
@@ -126,19 +126,19 @@ print(won[0, 0])
     cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     for number in (1, 2):
         (site / "moving" / "points.py").write_text(points.format(number))
-        done = run([sys.executable, "-c", program], tmp_path, site, **cache)
-        assert done.stdout == f"{number}\n", done.stderr
+        process = run([sys.executable, "-c", program], tmp_path, site, **cache)
+        assert process.stdout == f"{number}\n", process.stderr
 
 
-def test_a_cache_folder_that_can_not_be_written(tmp_path, monkeypatch):
+def test_unwritable_cache_folder_is_reported_in_one_line(tmp_path, monkeypatch):
     for name in ("XDG_CACHE_HOME", "NUMBA_CACHE_DIR"):
         monkeypatch.delenv(name, raising=False)
     program = "import numpy as np; from poker_rl.games.game import hash_bytes;"
     program += "print(hash_bytes(np.zeros(3, np.uint8), np.uint64(1)))"
     folders = {"HOME": "/dev/null", "TMPDIR": str(tmp_path)}
-    done = run([sys.executable, "-c", program], tmp_path, ROOT, **folders)
-    assert done.stdout.strip().isdecimal()
-    (line,) = done.stderr.splitlines()
+    process = run([sys.executable, "-c", program], tmp_path, ROOT, **folders)
+    assert process.stdout.strip().isdecimal()
+    (line,) = process.stderr.splitlines()
     assert line.startswith("poker-rl: compiled rules can't be kept: ")
     assert "/dev/null/.cache/poker-rl/" in line
     assert line.endswith("Set XDG_CACHE_HOME to a folder that can be written")

@@ -1,4 +1,4 @@
-"""Tests on a device that takes no tensor of the CPU, as a GPU: see `helpers/device_simulator.py`.
+"""Tests on a simulated device with the errors of a GPU, see `helpers/device_simulator.py`.
 
 A device can be registered once per process, and torch then uses it as the accelerator. So these
 tests have their own processes, and can be run alone: `pytest tests/simulated_device/learners.py`.
@@ -19,7 +19,7 @@ FOLDER = Path(__file__).parent / "simulated_device"
     reason="this version of torch cannot simulate a device",
 )
 @pytest.mark.parametrize("file", sorted(path.name for path in FOLDER.glob("*.py")))
-def test_on_a_device_of_its_own(file):
+def test_file_passes_in_its_own_process(file):
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", str(FOLDER / file)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=FOLDER.parents[1])
-    assert done.returncode == 0, done.stdout + done.stderr
+    process = subprocess.run(command, capture_output=True, text=True, cwd=FOLDER.parents[1])
+    assert process.returncode == 0, process.stdout + process.stderr

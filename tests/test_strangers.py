@@ -1,4 +1,4 @@
-"""Files from strangers: no code runs, nothing is written elsewhere, hangs or moves the terminal."""
+"""Untrusted files: they run no code, write nothing elsewhere, do not hang, print escaped."""
 
 import json
 import os
@@ -27,15 +27,15 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 ESCAPES = "\x1b]0;renamed\x07\x1b[31mred\x9b5m\u202e"
 
 
-def victim():
-    """Create a file of the user's, outside the folders of strangers."""
+def create_victim():
+    """Create a file of the user that must not change."""
     path = Path("victim").absolute()
     path.write_text("precious")
     return path
 
 
-def test_a_file_is_written_under_an_unpredictable_name():
-    path, written = victim(), Path("written")
+def test_temporary_file_has_an_unpredictable_name():
+    path, written = create_victim(), Path("written")
     Path("written.part").symlink_to(path)
     names = []
     for _ in range(2):
@@ -47,8 +47,8 @@ def test_a_file_is_written_under_an_unpredictable_name():
     assert not written.is_symlink()
 
 
-def test_a_session_is_not_written_through_a_link():
-    Path("link.jsonl").symlink_to(victim())
+def test_session_is_not_written_through_a_link():
+    Path("link.jsonl").symlink_to(create_victim())
     with pytest.raises(ConfigError, match=r"link\.jsonl is not a file"):
         SessionFile(Path("link.jsonl"))
 
@@ -67,7 +67,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_a_pipe_or_a_huge_file_is_refused_before_it_is_read(name):
+def test_pipe_or_huge_file_is_refused_before_it_is_read(name):
     path = write_run_folder("r", [make_row(0, 1)]) / name
     path.unlink(missing_ok=True)
     os.mkfifo(path)
@@ -77,7 +77,7 @@ def test_a_pipe_or_a_huge_file_is_refused_before_it_is_read(name):
     assert (read_last_metrics_row(path.parent) == {}) == (name == "metrics.jsonl")
     path.unlink()
     with path.open("wb") as file:
-        file.truncate(1 << 42)  # takes nothing of the disk
+        file.truncate(1 << 42)  # sparse: it takes no space on the disk
     with pytest.raises(ConfigError, match=f"{name} has .* bytes; allowed: up to "):
         READERS[name](path)
 
@@ -90,14 +90,14 @@ def test_a_pipe_or_a_huge_file_is_refused_before_it_is_read(name):
         ("000000.json", '{"status": "finished", "foo": 1}', "s/000000.json is damaged"),
     ],
 )
-def test_a_damaged_sweep_is_refused(name, text, message, get_refusal):
+def test_damaged_sweep_is_refused(name, text, message, get_refusal):
     Path("s").mkdir()
     Path("s/jobs.json").write_text('[["seed=1"]]')
     Path("s", name).write_text(text)
     assert get_refusal("sweep", "s").startswith(message)
 
 
-def test_text_of_strangers_is_escaped(capsys, get_refusal):
+def test_text_of_untrusted_files_is_escaped(capsys, get_refusal):
     measured = {"eval/average/exploitability": {"unit": ESCAPES, "kind": "exact"}}
     manifest = {"cpu": ESCAPES, "measurements": measured}
     names = {"game": ESCAPES, "algo": "ppo"}

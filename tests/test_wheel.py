@@ -20,7 +20,7 @@ ROOT = Path(__file__).parents[1]
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """Folder that the wheel was installed into, without its dependencies."""
+    """Return the folder into which the wheel is installed, without its dependencies."""
     built, folder = tmp_path_factory.mktemp("built"), tmp_path_factory.mktemp("installed")
     pip = [sys.executable, "-m", "pip"]
     quiet = ["--quiet", "--no-deps", "--disable-pip-version-check"]
@@ -37,19 +37,19 @@ def run(installed, cwd, *arguments):
     # Before the checkout, which the tests may have installed as editable.
     environment = os.environ | {"PYTHONPATH": str(installed)}
     options = {"capture_output": True, "text": True, "check": False}
-    done = subprocess.run(command, cwd=cwd, env=environment, **options)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    process = subprocess.run(command, cwd=cwd, env=environment, **options)
+    assert process.returncode == 0, process.stderr
+    return process.stdout
 
 
-def test_trains_in_another_folder(installed, tmp_path):
+def test_installed_wheel_trains_in_another_folder(installed, tmp_path):
     run(installed, tmp_path, "train", "game=kuhn", "algo=cfr_plus", "budget=20", "figures=false")
     (folder,) = tmp_path.glob("outputs/kuhn/cfr_plus/*")
     last = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
     assert last["eval/average/exploitability"] < 0.05
 
 
-def test_holds_all_of_conf_and_the_marker_of_typed_packages(installed):
+def test_wheel_has_all_of_conf_and_the_py_typed_marker(installed):
     conf = installed / "poker_rl" / "conf"
     shipped = {path.relative_to(conf) for path in conf.rglob("*") if path.is_file()}
     ours = {path.relative_to(ROOT / "conf") for path in (ROOT / "conf").rglob("*.yaml")}
@@ -59,19 +59,19 @@ def test_holds_all_of_conf_and_the_marker_of_typed_packages(installed):
     assert (installed / "poker_rl" / "py.typed").read_bytes() == b""
 
 
-def test_files_name_the_same_version():
+def test_citation_and_changelog_name_the_version():
     for pattern, name in ((r"^version: (.+)$", "CITATION.cff"), (r"^## (\S+)", "CHANGELOG.md")):
         assert re.search(pattern, (ROOT / name).read_text(), re.M)[1] == __version__
 
 
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
-def test_pins_fit_every_python(python):
+def test_pins_fit_the_requirements_for_every_python(python):
     """Each package of pyproject.toml has one pin, within the versions that it allows."""
     environment = {"python_version": python, "python_full_version": f"{python}.1"}
 
     def select(lines):
-        found = [Requirement(line) for line in lines if not line.startswith("#")]
-        return [one for one in found if one.marker is None or one.marker.evaluate(environment)]
+        parsed = [Requirement(line) for line in lines if not line.startswith("#")]
+        return [req for req in parsed if req.marker is None or req.marker.evaluate(environment)]
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     assert f"Programming Language :: Python :: {python}" in project["classifiers"]
@@ -79,5 +79,5 @@ def test_pins_fit_every_python(python):
     pinned = {canonicalize_name(pin.name): str(pin.specifier)[2:] for pin in pins}
     assert len(pinned) == len(pins), "a package has two pins"
     needed = chain(project["dependencies"], *project["optional-dependencies"].values())
-    for one in select(needed):
-        assert one.specifier.contains(pinned[canonicalize_name(one.name)], prereleases=True), one
+    for req in select(needed):
+        assert req.specifier.contains(pinned[canonicalize_name(req.name)], prereleases=True), req
