@@ -150,7 +150,7 @@ def test_library_uses_as_many_threads_as_the_command_line():
 
 
 def test_one_thread_can_be_set_in_a_new_process():
-    """The start of numba's thread pool there would change the number of threads of OpenMP."""
+    """The start of numba's thread pool in it would change the number of threads of OpenMP."""
     program = "import torch; from poker_rl.config import set_threads; torch.get_num_threads();"
     program += "set_threads(1); assert torch.get_num_threads() == 1"
     environment = {name: os.environ[name] for name in os.environ if name != "OMP_NUM_THREADS"}

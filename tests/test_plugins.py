@@ -38,7 +38,7 @@ def add_plugin(folder, package, entry="", **files):
     return folder
 
 
-def test_tests_of_the_installed_example_pass(tmp_path):
+def test_tests_of_the_installed_example_plugin_pass(tmp_path):
     """They run in another folder, so that they test the installed package."""
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     options = ["--no-deps", "--no-build-isolation", "--target", str(tmp_path / "site")]

@@ -128,7 +128,7 @@ def test_each_deal_is_played_equally_often_by_each_traverser():
         learner(game_of("limit_holdem"), hands_per_iteration=960)
 
 
-def test_correction_of_improbable_actions_is_bounded():
+def test_advantage_correction_of_improbable_actions_is_bounded():
     batch = two_decisions(behavior_prob=[0.5, 1e-6], reward=1)
     policy = np.array([[0, 0.5, 0.5], [1e-6, 1, 0]], np.float32)
     _, advantage = compute_retrace_targets_and_advantages(

@@ -74,7 +74,7 @@ def test_leduc_is_solved(name, bounds):
 
 @pytest.mark.parametrize(("name", "factory"), [("cfr", "CFRSolver"), ("cfr_plus", "CFRPlusSolver")])
 @pytest.mark.parametrize("game", [kuhn(), leduc()], ids=label)
-def test_agrees_with_openspiel(name, factory, game):
+def test_nash_conv_agrees_with_openspiel(name, factory, game):
     reference = pyspiel.load_game(f"{game.name}_poker")
     oracle = getattr(pyspiel, factory)(reference)
     for _ in range(20):
@@ -136,7 +136,7 @@ def test_number_of_threads_changes_nothing(monkeypatch):
 
 
 @pytest.mark.parametrize("game", [kuhn(3), leduc()], ids=label)
-def test_parts_of_the_tree_change_nothing(game, monkeypatch):
+def test_number_of_tree_parts_changes_nothing(game, monkeypatch):
     """Trees in one part for each hand and in one part for each seat give equal tables."""
     whole = run_steps(1, "pcfr_plus", game, iterations_per_step=20)
     monkeypatch.setattr(sequence_form, "MIN_PARALLEL_LEAVES", 1)

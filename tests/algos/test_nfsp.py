@@ -139,11 +139,11 @@ def test_target_network_is_copied_at_its_interval():
 
 def test_epsilon_greedy_probabilities_are_over_legal_actions():
     learner = dqn(kuhn(), epsilon=Constant(start=0.3), tables=64)
-    seen = []
+    batches = []
     act = learner._choose_actions
-    learner._choose_actions = lambda rows: seen.append(rows) or act(rows)
+    learner._choose_actions = lambda rows: batches.append(rows) or act(rows)
     learner.learn()
-    rows = seen[0]
+    rows = batches[0]
     with torch.no_grad():
         x = torch.from_numpy(rows.observation)[None].expand(2, -1, -1)
         value = learner._q_network(x)[0].numpy()

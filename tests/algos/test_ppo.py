@@ -151,8 +151,8 @@ def test_instances_are_independent():
         before = [player.players()["current"].select_instance(0) for player in (first, second)]
         np.testing.assert_allclose(*(p.action_probs(records) for p in before), atol=1e-6)
         first.learn(), second.learn()
-    other = [player.players()["current"].select_instance(1) for player in (first, second)]
-    assert np.abs(np.subtract(*(p.action_probs(records) for p in other))).max() > 0.01
+    second_instance = [player.players()["current"].select_instance(1) for player in (first, second)]
+    assert np.abs(np.subtract(*(p.action_probs(records) for p in second_instance))).max() > 0.01
 
 
 def plain_loss(logits, value, rows, coef):

@@ -116,6 +116,6 @@ def test_approaches_equilibrium_on_kuhn_and_resumes_bitwise():
     check_bitwise_resume(game, lambda seed: learner(game, seed))
 
 
-def test_refuses_more_than_two_seats():
+def test_more_than_two_seats_are_refused():
     with pytest.raises(ConfigError, match="two players"):
         learner(kuhn(3))

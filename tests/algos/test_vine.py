@@ -36,7 +36,7 @@ class KnownValues(nn.Module):
 
     def __init__(self, inputs, value):
         super().__init__()
-        self.copies = nn.Parameter(torch.zeros(1))  # one
+        self.weight = nn.Parameter(torch.zeros(1))  # of one replica
         self._values = {row.tobytes(): float(value[i]) for i, row in enumerate(inputs)}
 
     def forward(self, x):
