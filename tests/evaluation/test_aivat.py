@@ -1,4 +1,4 @@
-"""Luck-adjusted results: the same on average, by enumeration, and narrower."""
+"""Luck-adjusted results have the same mean, by enumeration, and narrower intervals."""
 
 from itertools import combinations
 
@@ -22,7 +22,7 @@ from poker_rl.games.hand_history import hand_history_from_record
 from poker_rl.games.tables import tables_from_records
 
 
-def every_hand(game, players):
+def enumerate_hands(game, players):
     """Return the final tables [H] of all ways to play a hand, and their probabilities [H]."""
     tables = deal_tables(game, game.count_deals(), decks=game.list_deals())
     prob = np.full(game.count_deals(), 1 / game.count_deals())
@@ -44,73 +44,73 @@ def every_hand(game, players):
 
 
 @pytest.mark.parametrize("value", ["random", "equity"])
-@pytest.mark.parametrize("unknown", [None, 0], ids=["all known", "0 unknown"])
+@pytest.mark.parametrize("unknown", [None, 0], ids=["all known", "seat 0 unknown"])
 @pytest.mark.parametrize("game", [KUHN_3P, LEDUC], ids=lambda game: game.name)
-def test_every_term_is_zero_on_average(game, unknown, value):
+def test_every_aivat_term_is_zero_on_average(game, unknown, value):
     players = [Policies(game, random_policies(game, seed=seed)) for seed in range(game.seats)]
-    ends, prob = every_hand(game, players)
+    ends, prob = enumerate_hands(game, players)
     tree = get_tree(game)
-    worth = np.random.default_rng(3).normal(size=(len(tree.parent), game.seats))
-    worth = TreeValue(tree, worth).compute_values if value == "random" else None
+    values = np.random.default_rng(3).normal(size=(len(tree.parent), game.seats))
+    values = TreeValue(tree, values).compute_values if value == "random" else None
     known = [None if seat == unknown else player for seat, player in enumerate(players)]
-    who = np.tile(np.arange(game.seats), (len(ends), 1))
+    lineup = np.tile(np.arange(game.seats), (len(ends), 1))
     for seat in range(game.seats):
-        luck = compute_aivat_terms(game, ends, np.full(len(ends), seat), known, who, worth)
-        assert np.abs(luck).max() > 0.1
-        np.testing.assert_allclose(np.tensordot(prob, luck, 1), 0, atol=1e-9)
+        terms = compute_aivat_terms(game, ends, np.full(len(ends), seat), known, lineup, values)
+        assert np.abs(terms).max() > 0.1
+        np.testing.assert_allclose(np.tensordot(prob, terms, 1), 0, atol=1e-9)
 
 
 @pytest.mark.parametrize("game", [KUHN_3P, LEDUC], ids=lambda game: game.name)
-def test_with_exact_values_and_all_policies_no_luck_is_left(game):
+def test_exact_values_and_known_policies_remove_all_luck(game):
     players = [Policies(game, random_policies(game, seed=seed)) for seed in range(game.seats)]
     tree = get_tree(game)
     policy = np.choose(tree.infoset_seat[:, None], [player.policies[0] for player in players])
-    ends, prob = every_hand(game, players)
+    ends, prob = enumerate_hands(game, players)
     tables = tables_from_records(game, ends)
-    who = np.tile(np.arange(game.seats), (len(ends), 1))
+    lineup = np.tile(np.arange(game.seats), (len(ends), 1))
     value = TreeValue(tree, compute_expected_values(tree, policy)).compute_values
     for seat in range(game.seats):
         won = tables.payoffs()[:, seat]
-        luck = compute_aivat_terms(game, ends, np.full(len(ends), seat), players, who, value)
-        np.testing.assert_allclose(won + luck[:, :, 0].sum(1), prob @ won, atol=1e-9)
+        terms = compute_aivat_terms(game, ends, np.full(len(ends), seat), players, lineup, value)
+        np.testing.assert_allclose(won + terms[:, :, 0].sum(1), prob @ won, atol=1e-9)
 
 
 @pytest.mark.parametrize("game", [LEDUC, HOLDEM], ids=lambda game: game.name)
-def test_an_unknown_policy_has_the_same_mean_and_a_narrower_interval(game):
-    """A person, whose policy is not known, against a bot that is."""
-    bot, seen = loader(game)("call"), []
-    look = [lambda tables, seats: seen.append((tables, seats))]
-    play_deals(game, [loader(game)("uniform"), bot], 1000, seed=0, observers=look)
-    ((tables, seats),) = seen
+def test_aivat_with_an_unknown_policy_keeps_mean_and_narrows_interval(game):
+    """A person, whose policy is unknown, plays against a bot, whose policy is known."""
+    bot, observed = loader(game)("call"), []
+    observers = [lambda tables, seats: observed.append((tables, seats))]
+    play_deals(game, [loader(game)("uniform"), bot], 1000, seed=0, observers=observers)
+    ((tables, seats),) = observed
     won = tables.payoffs()[np.arange(2000), seats]
-    who = np.where(np.arange(2) == seats[:, None], 0, 1)
-    luck = compute_aivat_terms(game, tables.records, seats, [None, bot], who)[:, :, 0].sum(1)
+    lineup = np.where(np.arange(2) == seats[:, None], 0, 1)
+    luck = compute_aivat_terms(game, tables.records, seats, [None, bot], lineup)[:, :, 0].sum(1)
     assert abs(luck.mean()) < 1.5 * compute_half_width(luck)  # three standard errors
     assert compute_half_width(won + luck) < 0.75 * compute_half_width(won)
-    for i in range(40):  # and a hand at a time, as a session asks
+    for i in range(40):  # hand by hand, as in human play
         record, seat = tables.records[i], int(seats[i])
         line = tuple(record["line"][: record["moves"]].tolist())
         hand = hand_history_from_record(game, record, line)
-        players = [None if place == seat else bot for place in range(2)]
+        players = [None if other == seat else bot for other in range(2)]
         adjusted = compute_luck_adjusted_payoff(game, hand, seat, players)
         assert adjusted == pytest.approx(won[i] + luck[i], abs=1e-9)
 
 
-def test_equity_is_that_of_all_boards():
+def test_equity_equals_the_mean_over_all_boards():
     game = load_game("limit_holdem")
     tables = deal_tables(game, seed=7, actions=[1, 1])  # to the flop
     deck = tables.records["deck"][0]
-    left = [card for card in range(52) if card not in deck[:7]]
+    remaining = [card for card in range(52) if card not in deck[:7]]
     shares = []
-    for two in combinations(left, 2):
-        shown = deal_tables(game, actions=[1] * 8, decks=np.array([[*deck[:7], *two]], np.int8))
+    for runout in combinations(remaining, 2):
+        shown = deal_tables(game, actions=[1] * 8, decks=np.array([[*deck[:7], *runout]], np.int8))
         shares.append(shown.payoffs()[0] / 4 + 0.5)  # both put two chips in
-    exactly = compute_expected_chips_and_equity(game, tables.records, np.array([3]))[:, :, 0]
-    np.testing.assert_allclose(exactly, [np.mean(shares, axis=0) * 4 - 2], atol=1e-12)
+    equities = compute_expected_chips_and_equity(game, tables.records, np.array([3]))[:, :, 0]
+    np.testing.assert_allclose(equities, [np.mean(shares, axis=0) * 4 - 2], atol=1e-12)
 
 
-def all_in(game, decks, actions):
-    """Tables of these decks after the actions, which end the hand."""
+def play_all_in(game, decks, actions):
+    """Return tables with these decks after the actions, which end the hand."""
     tables = deal_tables(game, len(decks), actions=actions, decks=decks)
     assert tables.records["over"].all()
     return tables
@@ -123,19 +123,19 @@ THREE = ["game.seats=3", "game.stacks=[10,25,41]", "game.blinds=[1,2,0]", "game.
 @pytest.mark.parametrize(
     ("overrides", "actions"), [(HEADS_UP, [1, 1, 60, 1]), (THREE, [1, 1, 1, 10, 25, 1])]
 )
-def test_an_all_in_is_paid_by_all_boards_that_could_have_come(overrides, actions):
+def test_all_in_is_adjusted_to_the_mean_over_all_boards(overrides, actions):
     game = load_game("nolimit_holdem_6p", *overrides)
     first = 2 * game.seats
     deck = np.random.default_rng(4).permutation(52)[: first + 5].astype(np.int8)
-    tables = all_in(game, deck[None], actions)
-    left = [card for card in range(52) if card not in deck[: first + 3]]
-    boards = np.array([[*deck[: first + 3], *two] for two in combinations(left, 2)], np.int8)
-    mean = all_in(game, boards, actions).payoffs().mean(0)
+    tables = play_all_in(game, deck[None], actions)
+    rest = [card for card in range(52) if card not in deck[: first + 3]]
+    boards = np.array([[*deck[: first + 3], *runout] for runout in combinations(rest, 2)], np.int8)
+    mean = play_all_in(game, boards, actions).payoffs().mean(0)
     assert len(np.unique(mean)) == game.seats
-    who, known = np.arange(game.seats)[None], [None] * game.seats
+    lineup, known = np.arange(game.seats)[None], [None] * game.seats
     for seat in range(game.seats):
-        luck = compute_aivat_terms(game, tables.records, np.array([seat]), known, who)
-        assert tables.payoffs()[0, seat] + luck[0, ALL_IN_COLUMN, 0] == pytest.approx(mean[seat])
+        terms = compute_aivat_terms(game, tables.records, np.array([seat]), known, lineup)
+        assert tables.payoffs()[0, seat] + terms[0, ALL_IN_COLUMN, 0] == pytest.approx(mean[seat])
 
 
 @pytest.mark.parametrize(
@@ -146,8 +146,8 @@ def test_an_all_in_is_paid_by_all_boards_that_could_have_come(overrides, actions
         ("limit_holdem_3p", ["game.ante=[0,2,1]"]),
     ],
 )
-def test_with_the_whole_board_equity_is_what_the_hand_pays(name, overrides):
-    """Short-deck ranking, antes by seat and stacks are counted as the rules count them."""
+def test_equity_with_the_full_board_equals_the_payoff(name, overrides):
+    """Equity accounts for short-deck ranking, antes by seat and stacks."""
     game = load_game(name, *overrides)
     tables, _ = play(game, 60, seed=4)
     known = np.full(60, sum(game.board_cards))

@@ -19,45 +19,45 @@ from poker_rl.games.poker.position_notation import parse_position
 from poker_rl.players import load_player
 
 
-def run(path, one, player, **extra):
-    """A metrics.jsonl of ten equal rows, the first without what comes from learning."""
-    row = results_to_metrics(one.evaluate({"current": player}))
+def write_rows(path, evaluator, player, **learning_metrics):
+    """Write a metrics.jsonl with ten equal rows; the first has no `learning_metrics`."""
+    row = results_to_metrics(evaluator.evaluate({"current": player}))
     counters = [dict.fromkeys(run_figures.COUNTER_TAGS, 100 * i) for i in range(10)]
-    rows = [c | row | (extra if i else {}) for i, c in enumerate(counters)]
-    path.write_text("".join(json.dumps(one) + "\n" for one in rows))
+    rows = [counter | row | (learning_metrics if i else {}) for i, counter in enumerate(counters)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in rows))
     return path
 
 
-def titles(figure):
+def get_titles(figure):
     return [ax.get_title(loc="left") for ax in figure.axes if ax.get_visible()]
 
 
-def foot(figure):
+def get_footer(figure):
     return " ".join(figure.get_supxlabel().split())
 
 
 @pytest.mark.parametrize("game", [KUHN_3P, LEDUC], ids=lambda game: game.name)
-def test_a_small_game_is_drawn_with_its_policies(game, tmp_path):
-    one = evaluation(game)
+def test_run_figures_of_small_games_include_policies(game, tmp_path):
+    evaluator = evaluation(game)
     player = Policies(game, random_policies(game))
-    file = run(tmp_path / "m", one, player, **{"loss/policy": 1.0, "loss/value": 2.0})
-    drawn = one.build_figures({"current": player}, file)
-    assert list(drawn) == ["exploitability", "losses", "policy_current"]
-    assert titles(drawn["losses"]) == ["Policy loss", "Value loss"]
-    for name, figure in drawn.items():
-        says = "mean of the updates" if name == "losses" else "exact"
-        assert says in foot(figure)  # what kind of number
+    file = write_rows(tmp_path / "m", evaluator, player, **{"loss/policy": 1.0, "loss/value": 2.0})
+    figures = evaluator.build_figures({"current": player}, file)
+    assert list(figures) == ["exploitability", "losses", "policy_current"]
+    assert get_titles(figures["losses"]) == ["Policy loss", "Value loss"]
+    for name, figure in figures.items():
+        number_kind = "mean of the updates" if name == "losses" else "exact"
+        assert number_kind in get_footer(figure)  # the kind of number
         path = tmp_path / f"{name}.png"
         plotting.save_figure(figure, path, "run outputs/$x^$, seed 1")  # "$" is no mathematics
-        assert foot(figure).endswith("run outputs/$x^$, seed 1")
+        assert get_footer(figure).endswith("run outputs/$x^$, seed 1")
         assert path.read_bytes().startswith(b"\x89PNG")
 
 
-def test_cells_are_divided_by_the_probabilities():
+def test_policy_cells_are_divided_by_action_probabilities():
     tree = get_tree(LEDUC)
     probs = random_policies(LEDUC)[0]
     figure = policy_and_cross_table_figures.draw_policy(tree, probs, "random")
-    assert titles(figure) == [f"seat {s}, round {r}" for r in (1, 2) for s in (0, 1)]
+    assert get_titles(figure) == [f"seat {s}, round {r}" for r in (1, 2) for s in (0, 1)]
     seat_1 = figure.axes[1]
     assert [tick.get_text() for tick in seat_1.get_xticklabels()] == ["c", "r", "crr"]
     # Suits have no meaning in Leduc hold'em, so a row is the mean of two cards.
@@ -77,11 +77,11 @@ def test_cells_are_divided_by_the_probabilities():
         )
 
 
-DECK = "23456789TJQKA"
+RANKS = "23456789TJQKA"
 
 
-class Tells:
-    """Raises with the hands of a set of names, else folds; or by the first card alone."""
+class RaisesWithHands:
+    """Raises with the cards for which `raising` is true, and folds with the others."""
 
     instance_count = 1
 
@@ -99,40 +99,39 @@ class Tells:
         return out
 
 
-def grid(raising, board="", actions="", name="limit_holdem"):
+def compute_grid(raising, board="", actions="", name="limit_holdem"):
     definition = game(name)
     hand = "2c3d" if "2c" not in board else "4c5d"
     (record,) = parse_position(definition, None, hand, board, actions)
-    player = Tells(definition, raising)
-    return compute_hand_grid(definition, player, record, parse_cards(board, DECK, "cdhs"), "here")
+    player = RaisesWithHands(definition, raising)
+    return compute_hand_grid(definition, player, record, parse_cards(board, RANKS, "cdhs"), "here")
 
 
-def test_every_hand_is_in_its_cell():
-    """Two suits alike is suited, and above the diagonal; the ace is first."""
-    raise_probs = grid(lambda a, b: a % 4 == b % 4).probs[..., 2]
+def test_hand_grid_has_suited_hands_above_diagonal_and_aces_first():
+    raise_probs = compute_grid(lambda a, b: a % 4 == b % 4).probs[..., 2]
     assert (raise_probs == np.triu(np.ones((MAX_RANKS, MAX_RANKS)), 1)).all()
-    aces = grid(lambda a, b: min(a, b) // 4 == 12).probs[..., 2]
+    aces = compute_grid(lambda a, b: min(a, b) // 4 == 12).probs[..., 2]
     assert aces[0, 0] == 1 == aces.sum()
-    ten_nine = grid(lambda a, b: sorted((a // 4, b // 4)) == [7, 8] and a % 4 != b % 4)
+    ten_nine = compute_grid(lambda a, b: sorted((a // 4, b // 4)) == [7, 8] and a % 4 != b % 4)
     assert np.argwhere(ten_nine.probs[..., 2]).tolist() == [[5, 4]]
 
 
-def test_a_cell_is_the_mean_over_the_hands_that_the_board_leaves():
-    """Of aces 6 pairs, of which 3 have the ace of spades; with that on the board no pair has it."""
-    spade = 51
-    assert grid(lambda a, b: spade in (a, b)).probs[0, 0, 2] == 0.5
-    with_ace = grid(lambda a, b: spade in (a, b), "As7h2c", "r c / b")
+def test_hand_grid_cell_is_mean_over_hands_possible_on_the_board():
+    """Of 6 pairs of aces, 3 have the ace of spades; with it on the board, none has it."""
+    ace_of_spades = 51
+    assert compute_grid(lambda a, b: ace_of_spades in (a, b)).probs[0, 0, 2] == 0.5
+    with_ace = compute_grid(lambda a, b: ace_of_spades in (a, b), "As7h2c", "r c / b")
     assert with_ace.probs[0, 0, 2] == 0
-    gone = grid(lambda a, b: True, "AsAhAc", "r c / b").probs
-    assert np.isnan(gone[0, 0]).all()
-    assert gone[0, 1].tolist() == [0, 0, 1]
+    three_aces = compute_grid(lambda a, b: True, "AsAhAc", "r c / b").probs
+    assert np.isnan(three_aces[0, 0]).all()
+    assert three_aces[0, 1].tolist() == [0, 0, 1]
 
 
-def test_a_run_of_holdem_has_a_figure_of_each_player_and_no_other_game_has():
+def test_starting_hand_figures_exist_for_holdem_only():
     definition = game("limit_holdem_2to9")
-    drawn = build_hand_grid_figures(definition, {"current": load_player("sklansky", definition)})
-    assert list(drawn) == ["starting_hands_current"]
-    (figure,) = drawn.values()
+    figures = build_hand_grid_figures(definition, {"current": load_player("sklansky", definition)})
+    assert list(figures) == ["starting_hands_current"]
+    (figure,) = figures.values()
     assert len([ax for ax in figure.axes if ax.get_visible()]) == 16
     figure.savefig(file := io.BytesIO(), format="png")
     assert file.getvalue().startswith(b"\x89PNG")

@@ -1,4 +1,4 @@
-"""Exact exploitability by the public tree: known values, and equality with other ways."""
+"""Exact exploitability by the public tree: known values, and equality with other methods."""
 
 from dataclasses import replace
 from itertools import combinations
@@ -43,34 +43,34 @@ ENUMERATED = [kuhn(), leduc(), game("leduc_5"), game("nolimit_leduc"), NINE, TWE
 ENUMERATED += [THREE_STREETS, BOARD_AT_ONCE, SHORT_RHODE_ISLAND]
 
 
-@pytest.mark.parametrize("definition", ENUMERATED, ids=lambda one: one.name)
-def test_random_policies_are_measured_as_by_the_enumerated_tree(definition):
-    """Apart by at most 4e-15 in the small games and 2e-14 on twelve cards: sums in other orders."""
+@pytest.mark.parametrize("definition", ENUMERATED, ids=lambda game: game.name)
+def test_public_tree_matches_enumerated_tree_for_random_policies(definition):
+    """Rounding errors are at most 4e-15 in the small games and 2e-14 with twelve cards."""
     tree = get_tree(definition)
     (policy,) = random_policies(definition, seed=3)
-    walked = PublicTreeEvaluator(definition, merge_suits=False)
-    found = walked.evaluate_player(Policies(definition, [policy]))
-    assert found[1] == pytest.approx(compute_seat_values(tree, policy)[0], abs=1e-12)
-    np.testing.assert_allclose(found[0], compute_best_response_values(tree, policy), atol=1e-12)
+    evaluator = PublicTreeEvaluator(definition, merge_suits=False)
+    values = evaluator.evaluate_player(Policies(definition, [policy]))
+    assert values[1] == pytest.approx(compute_seat_values(tree, policy)[0], abs=1e-12)
+    np.testing.assert_allclose(values[0], compute_best_response_values(tree, policy), atol=1e-12)
 
 
 @pytest.mark.parametrize(
-    "definition", [NINE, THREE_STREETS, SHORT_RHODE_ISLAND], ids=lambda one: one.name
+    "definition", [NINE, THREE_STREETS, SHORT_RHODE_ISLAND], ids=lambda game: game.name
 )
-def test_merging_suits_changes_nothing(definition):
-    """Of a network that is blind to suits; the sums run in float64, the network in float32."""
+def test_merging_suits_does_not_change_values(definition):
+    """The network ignores suits; it computes in float32, and the sums are in float64."""
     player = build_network_player(definition, "sorted_suits")
     assert player.is_suit_invariant
     merged, whole = (PublicTreeEvaluator(definition, merge) for merge in (True, False))
     assert merged.count_queries() < whole.count_queries()
     query_counts = []
-    less, all_ = merged.evaluate_player(player, query_counts.append), whole.evaluate_player(player)
+    less, full = merged.evaluate_player(player, query_counts.append), whole.evaluate_player(player)
     assert sum(query_counts) == merged.count_queries()
-    assert less[1] == pytest.approx(all_[1], abs=1e-6)
-    np.testing.assert_allclose(less[0], all_[0], atol=1e-6)
+    assert less[1] == pytest.approx(full[1], abs=1e-6)
+    np.testing.assert_allclose(less[0], full[0], atol=1e-6)
     tree = get_tree(definition)
     policy = player.action_probs(tree.infoset_records)
-    np.testing.assert_allclose(all_[0], compute_best_response_values(tree, policy), atol=1e-6)
+    np.testing.assert_allclose(full[0], compute_best_response_values(tree, policy), atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -81,13 +81,13 @@ def test_bots_of_holdem_are_suit_invariant(name):
     for action in (1, 1, 2):  # to the flop, and a bet
         tables.step(np.full(1000, action))
         probs = bot.action_probs(tables.records)
-        renamed = Renamed(bot, [2, 0, 3, 1]).action_probs(tables.records)
+        renamed = RenamedSuits(bot, [2, 0, 3, 1]).action_probs(tables.records)
         np.testing.assert_array_equal(renamed, probs)
     assert bot.is_suit_invariant
 
 
-class Renamed:
-    """Plays as another player would if the suits had other names."""
+class RenamedSuits:
+    """Plays as another player would if the suits were permuted."""
 
     instance_count = 1
 
@@ -101,42 +101,42 @@ class Renamed:
         return self.player.action_probs(records)
 
 
-def against_a_caller(definition):
-    """What each seat wins at most from a player who always calls, chips: counted pair by pair.
+def compute_best_winnings_from_caller(definition):
+    """Return each seat's best winnings from a player that always calls, in chips, pair by pair.
 
-    He never raises and never folds, so a street has at most one raise, and the flop is bet on with
-    the better half of the hands: the stake is 2 or, after a raise, 4, and 2 more by a bet.
+    The caller never raises or folds, so a street has at most one raise, and the better half of the
+    hands bets on the flop: the stake is 2 or, after a raise, 4, and a bet adds 2.
     """
     cards, suits = range(definition.deck_size), len(definition.suits)
     hands = list(combinations(cards, 2))
-    apart = np.array([[not set(one) & set(other) for other in hands] for one in hands])
+    disjoint = np.array([[not set(a) & set(b) for b in hands] for a in hands])
     mean, bet = np.zeros(len(hands)), np.zeros(len(hands))
     for flop in combinations(cards, 3):
         ranks = [evaluate_hand(np.array([*hand, *flop, 0, 0], np.int8), 5, suits) for hand in hands]
-        free = np.array([not set(hand) & set(flop) for hand in hands])
-        won = np.sign(np.subtract.outer(ranks, ranks)) * apart * np.outer(free, free)
+        possible = np.array([not set(hand) & set(flop) for hand in hands])
+        won = np.sign(np.subtract.outer(ranks, ranks)) * disjoint * np.outer(possible, possible)
         mean += won.sum(1)
         bet += np.maximum(won.sum(1), 0)
-    others, flops = apart.sum(1), comb(definition.deck_size - 4, 3)
+    others, flops = disjoint.sum(1), comb(definition.deck_size - 4, 3)
     mean, bet = mean / others / flops, bet / others / flops
     best = np.maximum(2 * mean, 4 * mean) + 2 * bet
     return [best.mean(), np.maximum(best, -1).mean()]  # the small blind may fold
 
 
-def test_who_always_calls_loses_what_can_be_counted():
+def test_best_response_values_against_a_caller_match_pair_counts():
     short = replace(FLOP, name="short", ranks="9TJQKA", suits="cdh")
-    found = PublicTreeEvaluator(short, merge_suits=True).evaluate_player(loader(short)("call"))
-    np.testing.assert_allclose(found[0], against_a_caller(short), atol=1e-9)
-    assert found[1] == pytest.approx(0, abs=1e-12)
+    values = PublicTreeEvaluator(short, merge_suits=True).evaluate_player(loader(short)("call"))
+    np.testing.assert_allclose(values[0], compute_best_winnings_from_caller(short), atol=1e-9)
+    assert values[1] == pytest.approx(0, abs=1e-12)
 
 
 @pytest.mark.parametrize(
     ("player", "nash_conv"), [("fold", 2), ("raise", 10.220040), ("uniform", 11.399091)]
 )
-def test_the_figures_of_rhode_island_holdem_that_the_documentation_has(player, nash_conv):
-    walked = PublicTreeEvaluator(RHODE_ISLAND, merge_suits=True)
-    found = walked.evaluate_player(loader(RHODE_ISLAND)(player))
-    assert found[0].sum() / RHODE_ISLAND.ante == pytest.approx(nash_conv, abs=1e-6)
+def test_nash_convs_of_rhode_island_holdem_match_the_documentation(player, nash_conv):
+    evaluator = PublicTreeEvaluator(RHODE_ISLAND, merge_suits=True)
+    values = evaluator.evaluate_player(loader(RHODE_ISLAND)(player))
+    assert values[0].sum() / RHODE_ISLAND.ante == pytest.approx(nash_conv, abs=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_the_figures_of_rhode_island_holdem_that_the_documentation_has(player, n
         ("nolimit_holdem", "more than 200,000 betting lines"),
     ],
 )
-def test_what_cannot_be_walked_is_refused(name, why):
+def test_public_tree_refuses_large_and_multiplayer_games(name, why):
     with pytest.raises(ConfigError, match=why):
         PublicTreeEvaluator(game(name), merge_suits=True)
 
@@ -155,8 +155,8 @@ def test_what_cannot_be_walked_is_refused(name, why):
 NO_LIMIT = game("nolimit_leduc")
 
 
-class ByTable:
-    """Plays as a network, and is not known to be one."""
+class OpaquePlayer:
+    """Plays like another player, but hides its class, so it is queried by table."""
 
     instance_count = 1
 
@@ -164,33 +164,33 @@ class ByTable:
         self.action_probs = player.action_probs
 
 
-def policies(player, definition, street):
-    """The policy of all possible hands at all states of some boards, [boards, S, possible, A]."""
+def query_policies(player, definition, street):
+    """Return the policy of all hands at all states of up to 7 boards, [boards, S, hands, A]."""
     tree = PublicTreeEvaluator(definition, merge_suits=False)
     board = tree.boards.root
     for i in range(street):
         board = tree.boards.list_next_boards(board, i)[-1]
     boards = tree.boards.list_next_boards(board, street)[:7]
-    query = player, tree.streets[street].decision_records, boards, lambda rows: None
-    groups = tree.range_policy.iterate_board_policies(*query)
-    found = [policy for group in groups for policy in group]
-    assert [policy.board for policy in found] == boards
-    rows = [policy.row_of_hand[policy.row_of_hand >= 0] for policy in found]
-    return np.stack([policy.probs[:, row] for policy, row in zip(found, rows, strict=True)])
+    arguments = player, tree.streets[street].decision_records, boards, lambda rows: None
+    groups = tree.range_policy.iterate_board_policies(*arguments)
+    policies = [policy for group in groups for policy in group]
+    assert [policy.board for policy in policies] == boards
+    rows = [policy.row_of_hand[policy.row_of_hand >= 0] for policy in policies]
+    return np.stack([policy.probs[:, row] for policy, row in zip(policies, rows, strict=True)])
 
 
-AT_FIRST = replace(leduc(), name="at_first", board_cards=[1, 1])
+BOARD_AT_START = replace(leduc(), name="at_first", board_cards=[1, 1])
 LSTM, AMOUNTS = (build(load_option("net", name), "net") for name in ("lstm", "amounts"))
 PLAYERS = {  # arguments of `build_network_player`
     "no hidden layer": (NINE, mlp(features="sorted_suits")),
     "one hidden layer": (NINE, "observation"),
     "two networks": (NINE, mlp(16, 16, features="sorted_suits"), "per_seat"),
-    "one network a node": (leduc(), "observation", "per_betting_node"),
+    "one network per betting node": (leduc(), "observation", "per_betting_node"),
     "rank": (kuhn(), mlp(7, features="rank")),
     "chips": (NO_LIMIT, "observation"),
     "table": (THREE_STREETS, "table"),
     "hand strength": (game("flop_holdem"), mlp(16, features="hand_strength")),
-    "board at first": (AT_FIRST, "sorted_suits"),
+    "board card at the start": (BOARD_AT_START, "sorted_suits"),
     "LSTM": (THREE_STREETS, LSTM, "per_seat"),
     "amounts": (NO_LIMIT, AMOUNTS),
     "greedy": (NINE, "sorted_suits", "shared", GreedyNetworkPlayer),
@@ -199,52 +199,52 @@ PLAYERS = {  # arguments of `build_network_player`
 
 
 @pytest.mark.parametrize("name", PLAYERS)
-def test_states_and_hands_give_what_tables_give(name, monkeypatch):
-    """Apart by rounding of 32 bits; several boards are queried at once, in several blocks."""
+def test_policies_from_states_and_hands_match_those_from_tables(name, monkeypatch):
+    """Equal up to float32 rounding; several boards are queried at once, in several blocks."""
     monkeypatch.setattr(range_policy, "CPU_BLOCK_ROWS", 50)
     monkeypatch.setattr(range_policy, "MIN_ROWS_PER_QUERY", 500)
     player = build_network_player(*PLAYERS[name])
     assert has_separable_features(player)
     for street in range(len(player.game.board_cards)):
-        expected = policies(ByTable(player), player.game, street)
-        found = policies(player, player.game, street)
-        np.testing.assert_allclose(found, expected, atol=2e-6)
+        expected = query_policies(OpaquePlayer(player), player.game, street)
+        actual = query_policies(player, player.game, street)
+        np.testing.assert_allclose(actual, expected, atol=2e-6)
 
 
-class OwnFeatures:
-    """Features of a plug-in, of which nothing is known."""
+class PluginFeatures:
+    """Feature encoder of a plug-in, whose structure is unknown."""
 
     def encode(self, definition, records):
         return ObservationEncoder(definition, "observation")(records)
 
 
-class OwnPlayer(NetworkPlayer):
-    """Plays not quite as its network says."""
+class OverridingPlayer(NetworkPlayer):
+    """Network player of a plug-in with its own `action_probs`."""
 
     def action_probs(self, records):
         return super().action_probs(records)
 
 
-def test_networks_of_which_less_is_known():
-    own_features = build_network_player(NINE, mlp(16, features=OwnFeatures()))
-    own_player = build_network_player(NINE, "observation", "shared", OwnPlayer)
+def test_networks_with_unknown_features_are_queried_by_table():
+    own_features = build_network_player(NINE, mlp(16, features=PluginFeatures()))
+    own_player = build_network_player(NINE, "observation", "shared", OverridingPlayer)
     infosets = build_network_player(leduc(), "infoset")
     assert not any(map(has_separable_features, (own_features, own_player, infosets)))
-    expected = policies(own_player, NINE, 1)
-    np.testing.assert_array_equal(policies(own_features, NINE, 1), expected)
+    expected = query_policies(own_player, NINE, 1)
+    np.testing.assert_array_equal(query_policies(own_features, NINE, 1), expected)
     assert not build_network_player(FLOP, "observation").is_suit_invariant
     assert not build_network_player(BOARD_AT_ONCE, "sorted_suits").is_suit_invariant
 
 
 @two_cores
-def test_threads_change_nothing():
+def test_number_of_threads_does_not_change_values():
     player, tree = build_network_player(NINE, "sorted_suits"), PublicTreeEvaluator(NINE, True)
-    found = []
+    results = []
     for threads in (1, 2):
         with numba_threads(threads):
             values, value = tree.evaluate_player(player)
-            found.append((values.tolist(), value))
-    assert found[0] == found[1]
+            results.append((values.tolist(), value))
+    assert results[0] == results[1]
 
 
 HOLDEM = game("limit_holdem")
@@ -252,39 +252,39 @@ SHORT = replace(HOLDEM, ranks="6789TJ")
 LEDUC = game("leduc_13")
 
 
-def double_loop(ranges, board, reach, suits):
-    """Return what each hand wins from a range at a showdown and by a fold, pair by pair."""
+def compute_pair_by_pair(ranges, board, reach, suits):
+    """Return each hand's winnings from a range at a showdown and by a fold, pair by pair."""
     hands = [set(hand.tolist()) for hand in ranges.hands]
     cards = [[*hand.tolist(), *board.tolist()] for hand in ranges.hands]
     ranks = [evaluate_hand(np.array([*each, 0, 0, 0], np.int8), len(each), suits) for each in cards]
-    won, by_fold = np.zeros(len(hands)), np.zeros(len(hands))
-    for one in range(len(hands)):
+    showdown, by_fold = np.zeros(len(hands)), np.zeros(len(hands))
+    for own in range(len(hands)):
         for other in range(len(hands)):
-            if not hands[one] & hands[other]:
-                by_fold[one] += reach[other]
-                won[one] += reach[other] * (int(ranks[one] > ranks[other]) * 2 - 1)
-                won[one] += reach[other] * (ranks[one] == ranks[other])
-    free = np.array([not hand & set(board.tolist()) for hand in hands])
-    return won * free, by_fold
+            if not hands[own] & hands[other]:
+                by_fold[own] += reach[other]
+                showdown[own] += reach[other] * (int(ranks[own] > ranks[other]) * 2 - 1)
+                showdown[own] += reach[other] * (ranks[own] == ranks[other])
+    possible = np.array([not hand & set(board.tolist()) for hand in hands])
+    return showdown * possible, by_fold
 
 
 @pytest.mark.parametrize(("definition", "cards"), [(SHORT, 3), (SHORT, 5), (LEDUC, 1)])
-def test_a_showdown_of_ranges_is_that_of_all_pairs(definition, cards):
+def test_range_showdown_matches_a_loop_over_all_pairs(definition, cards):
     generator = np.random.default_rng(0)
     ranges = Ranges(definition)
     board = generator.choice(definition.deck_size, cards, replace=False)
     reach = generator.random(len(ranges.hands)) * ranges.mask_compatible_hands(board)
     reach[generator.random(len(reach)) < 0.3] = 0
-    won, by_fold = double_loop(ranges, board, reach, len(definition.suits))
+    showdown, by_fold = compute_pair_by_pair(ranges, board, reach, len(definition.suits))
     scale = np.arange(80.0)[:, None]  # of the reach in each row; odd rows are evaluated
     rows, out = np.arange(1, 80, 2), np.zeros((80, len(reach)))
     compute_showdown_values(ranges.hands, *ranges.sort_by_strength(board), scale * reach, rows, out)
-    np.testing.assert_allclose(out, scale * (scale % 2) * won, atol=1e-10)
+    np.testing.assert_allclose(out, scale * (scale % 2) * showdown, atol=1e-10)
     sum_compatible_reach(ranges.hands, scale * reach, rows, out)
     np.testing.assert_allclose(out, scale * (scale % 2) * by_fold, atol=1e-10)
 
 
-def test_flops_and_hands_up_to_the_names_of_suits_are_as_many_as_is_known():
+def test_counts_of_suit_isomorphic_flops_and_hands_match_literature():
     """1,755 flops; 1,286,792 flops with a hand (K. Waugh, 2013); 169 hands before the flop."""
     ranges = Ranges(HOLDEM)
     boards = Boards(HOLDEM, ranges, merge_suits=True)
@@ -293,12 +293,12 @@ def test_flops_and_hands_up_to_the_names_of_suits_are_as_many_as_is_known():
     assert len(flops) == 1755
     assert sum(flop.multiplicity for flop in flops) == 22_100
 
-    def hands(board):
-        least = ranges.permuted_hands[board.suit_permutations].min(0)
-        return len(np.unique(least[ranges.mask_compatible_hands(board.cards)]))
+    def count_hands(board):
+        canonical = ranges.permuted_hands[board.suit_permutations].min(0)
+        return len(np.unique(canonical[ranges.mask_compatible_hands(board.cards)]))
 
-    assert hands(first) == 169
-    assert sum(hands(flop) for flop in flops) == 1_286_792
-    every = Boards(HOLDEM, ranges, merge_suits=False)
-    (first,) = every.list_next_boards(every.root, 0)
-    assert len(every.list_next_boards(first, 1)) == 22_100
+    assert count_hands(first) == 169
+    assert sum(count_hands(flop) for flop in flops) == 1_286_792
+    all_boards = Boards(HOLDEM, ranges, merge_suits=False)
+    (first,) = all_boards.list_next_boards(all_boards.root, 0)
+    assert len(all_boards.list_next_boards(first, 1)) == 22_100

@@ -23,74 +23,74 @@ from poker_rl.reports.play_tournament import format_ranking_and_cross_table
 NAMES = ["a", "b", "c", "d"]
 
 
-def get_results_of(found, measure):
+def get_results(ranking, measure):
     """Return the results of this measure by player, in the order of the ranking."""
-    results = {name: found.find_result(name, measure) for name in found.player_names}
-    return {name: result for name, result in results.items() if result is not None}
+    result_of_player = {name: ranking.find_result(name, measure) for name in ranking.player_names}
+    return {name: result for name, result in result_of_player.items() if result is not None}
 
 
-def get_pair_results(found):
+def get_pair_results(ranking):
     """Return the winnings of each player at the tables with another one, by both players."""
-    names = found.player_names
-    return {(a, b): one for b in names for a, one in get_results_of(found, f"won/{b}").items()}
+    names = ranking.player_names
+    return {(a, b): result for b in names for a, result in get_results(ranking, f"won/{b}").items()}
 
 
-def tournament(game, players, table_kind="one_against_rest", deals=2000, rounds=2, seed=0):
-    """The results of these players by name."""
+def play_tournament(game, players, table_kind="one_against_rest", deals=2000, rounds=2, seed=0):
+    """Return the results of a tournament of these players, by name."""
     orders = assign_players_to_tables(game, len(players), table_kind, rounds, seed)
-    each, blocks = list(players.values()), []
+    seated, blocks = list(players.values()), []
     for order in orders:
-        won = play_deals(game, [each[player] for player in order], deals, seed)
+        won = play_deals(game, [seated[player] for player in order], deals, seed)
         blocks.append(won[:, [order.index(player) for player in list_counted_players(order)]].T)
     return compute_tournament_results(game, list(players), orders, blocks, table_kind, rounds)
 
 
 @pytest.mark.parametrize("game", [KUHN, LEDUC, KUHN_3P], ids=lambda game: game.name)
-def test_the_cross_table_holds_the_exact_values(game):
+def test_cross_table_intervals_contain_the_exact_values(game):
     players = {name: Policies(game, random_policies(game, seed=i)) for i, name in enumerate(NAMES)}
-    found = tournament(game, players, deals=20_000)
-    assert len(get_pair_results(found)) == 12
-    for (row, other), one in get_pair_results(found).items():
+    ranking = play_tournament(game, players, deals=20_000)
+    assert len(get_pair_results(ranking)) == 12
+    for (row, other), result in get_pair_results(ranking).items():
         seated = [players[row]] + [players[other]] * (game.seats - 1)
-        truth = compute_exact_match_values(get_tree(game), seated)[0]
+        exact = compute_exact_match_values(get_tree(game), seated)[0]
         # Two half widths are four standard errors: only a wrong mean is that far.
-        assert abs(one.value - truth) < 2 * one.half_width
-        assert one.half_width < 0.1
-    won = get_results_of(found, "won")
-    for name, one in won.items():
-        pairs = [get_pair_results(found)[name, other].value for other in NAMES if other != name]
-        assert one.value == pytest.approx(np.mean(pairs))
-    values = [one.value for one in won.values()]
+        assert abs(result.value - exact) < 2 * result.half_width
+        assert result.half_width < 0.1
+    won = get_results(ranking, "won")
+    for name, result in won.items():
+        pairs = [get_pair_results(ranking)[name, other].value for other in NAMES if other != name]
+        assert result.value == pytest.approx(np.mean(pairs))
+    values = [result.value for result in won.values()]
     assert values == sorted(values, reverse=True)
 
 
-def test_players_of_each_table_have_independent_random_numbers():
+def test_players_have_independent_random_numbers_at_each_table():
     players = [Policies(LEDUC, random_policies(LEDUC, seed=i)) for i in (0, 0)]
     decks = []
-    see = [lambda tables, _: decks.append(tables.records["deck"])]
-    first, second = (play_deals(LEDUC, players, 500, 1, see, table)[:, 0] for table in (0, 1))
+    observers = [lambda tables, _: decks.append(tables.records["deck"])]
+    first, second = (play_deals(LEDUC, players, 500, 1, observers, table)[:, 0] for table in (0, 1))
     assert (decks[0] == decks[1]).all()
     assert (first != second).mean() > 0.3
 
 
-def test_differences_are_of_the_same_deals():
+def test_differences_are_measured_on_the_same_deals():
     load = loader(LEDUC)
-    # Of two players one wins what the other loses: they differ by twice that.
-    found = tournament(LEDUC, {n: load(n) for n in ("raise", "uniform")})
-    (gap,) = get_results_of(found, "behind").values()
-    won = get_results_of(found, "won")[found.player_names[0]]
+    # With two players, one wins what the other loses, so they differ by twice that.
+    ranking = play_tournament(LEDUC, {name: load(name) for name in ("raise", "uniform")})
+    (gap,) = get_results(ranking, "behind").values()
+    won = get_results(ranking, "won")[ranking.player_names[0]]
     assert gap.value == pytest.approx(2 * won.value)
     assert gap.half_width == pytest.approx(2 * won.half_width)
-    # Two who play alike win the same in every deal: that they do not differ is certain.
+    # Equal players win the same in every deal, so their difference is certainly zero.
     players = {"raise": load("raise"), "again": load("raise"), "uniform": load("uniform")}
-    found = tournament(LEDUC, players)
-    gap = found.find_result(found.player_names[1], "behind")
+    ranking = play_tournament(LEDUC, players)
+    gap = ranking.find_result(ranking.player_names[1], "behind")
     assert (gap.value, gap.half_width) == (0, 0)
-    assert get_results_of(found, "won")[found.player_names[0]].half_width > 0.01
+    assert get_results(ranking, "won")[ranking.player_names[0]].half_width > 0.01
 
 
 @pytest.mark.parametrize(("players", "tables"), [(6, 1), (7, 7), (9, 3)])
-def test_at_mixed_tables_all_sit_equally_often(players, tables):
+def test_mixed_tables_seat_all_players_equally_often(players, tables):
     game = load_game("limit_holdem_6p")
     orders = assign_players_to_tables(game, players, "mixed", rounds=5, seed=3)
     assert len(orders) == 5 * tables
@@ -103,36 +103,36 @@ def test_at_mixed_tables_all_sit_equally_often(players, tables):
     assert orders == assign_players_to_tables(game, players, "mixed", rounds=5, seed=3)
 
 
-def test_a_mixed_table_of_known_results():
-    # Whoever folds to every bet loses the ante at every table with one who always bets.
+def test_mixed_tournament_of_simple_bots_has_known_results():
+    # A player that folds to every bet loses the ante at each table with one that always bets.
     load = loader(KUHN_3P)
     players = {name: load(name) for name in ("raise", "call", "fold")}
-    found = tournament(KUHN_3P, players, table_kind="mixed", deals=500)
-    ranks = {one.player: one for one in get_results_of(found, "won").values()}
-    assert ranks["fold"].value == pytest.approx(-1)
-    assert sum(one.value for one in ranks.values()) == pytest.approx(0, abs=1e-9)
-    at_all = [get_pair_results(found)["raise", other].value for other in ("call", "fold")]
-    assert at_all == [ranks["raise"].value] * 2  # there is only one table, of all three
-    assert not get_results_of(found, "elo")
-    assert "at the tables where the column's sat too" in format_ranking_and_cross_table(found)
+    ranking = play_tournament(KUHN_3P, players, table_kind="mixed", deals=500)
+    won = {result.player: result for result in get_results(ranking, "won").values()}
+    assert won["fold"].value == pytest.approx(-1)
+    assert sum(result.value for result in won.values()) == pytest.approx(0, abs=1e-9)
+    pair_values = [get_pair_results(ranking)["raise", other].value for other in ("call", "fold")]
+    assert pair_values == [won["raise"].value] * 2  # all three play at one table
+    assert not get_results(ranking, "elo")
+    assert "at the tables where the column's sat too" in format_ranking_and_cross_table(ranking)
 
 
 PAIRS = np.array([(a, b) for a in range(4) for b in range(a + 1, 4)])
-KNOWN = np.array([250.0, 50.0, -80.0, -220.0])
+TRUE_RATINGS = np.array([250.0, 50.0, -80.0, -220.0])
 
 
-def played(deals, generator):
-    """Scores of all pairs, drawn by the formula of Elo (1978): 1 / (1 + 10 ** (-d / 400))."""
-    apart = KNOWN[PAIRS[:, 0]] - KNOWN[PAIRS[:, 1]]
-    prob = 1 / (1 + 10 ** (-apart / 400))
+def sample_scores(deals, generator):
+    """Return random scores of all pairs, by Elo (1978): 1 / (1 + 10 ** (-d / 400))."""
+    difference = TRUE_RATINGS[PAIRS[:, 0]] - TRUE_RATINGS[PAIRS[:, 1]]
+    prob = 1 / (1 + 10 ** (-difference / 400))
     return (generator.random((len(PAIRS), deals)) < prob[:, None]).astype(float)
 
 
-def test_known_ratings_are_found():
-    rating, influences = fit_elo(PAIRS, played(20_000, np.random.default_rng(0)), 4)
-    wide = [compute_half_width(each) for each in influences]
+def test_fit_elo_recovers_known_ratings():
+    rating, influences = fit_elo(PAIRS, sample_scores(20_000, np.random.default_rng(0)), 4)
+    half_widths = [compute_half_width(influence) for influence in influences]
     # Two half widths are four standard errors: only a wrong rating is that far.
-    assert (abs(rating - KNOWN) < 2 * np.array(wide)).all()
-    assert max(wide) < 4
+    assert (abs(rating - TRUE_RATINGS) < 2 * np.array(half_widths)).all()
+    assert max(half_widths) < 4
     rating, _ = fit_elo(np.array([(0, 1)]), np.ones((1, 1000)), 2)
     assert rating[0] - rating[1] == pytest.approx(1320.5, abs=0.05)

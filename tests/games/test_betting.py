@@ -14,38 +14,38 @@ from poker_rl.games.poker.table_dtypes import CALL, FOLD, MAX_MOVES, RAISE
 from poker_rl.games.tables import tables_from_records
 
 
-def variant(name, **changes):
+def build_variant(name, **changes):
     return build({**load_option("game", name), **changes}, "game")
 
 
-def hand(definition, deck, *actions):
-    """One table after these cards and actions."""
+def deal_and_play(definition, deck, *actions):
+    """Return one table with this deck after these actions."""
     cards = parse_cards(deck, definition.ranks, definition.suits)
     return deal_tables(definition, actions=actions, decks=np.array([cards], np.int8))
 
 
 def check_hands(game, hands, seed):
-    """Play random hands and check what must hold in all of them."""
+    """Play random hands and check the invariants of each hand."""
     tables, moves = play(game, hands, seed)
-    played = np.zeros(hands, int)
+    move_counts = np.zeros(hands, int)
     for move in moves:
-        assert (move.records["moves"] == played[move.rows]).all()
-        played[move.rows] += 1
-    assert (played <= MAX_MOVES).all()
+        assert (move.records["moves"] == move_counts[move.rows]).all()
+        move_counts[move.rows] += 1
+    assert (move_counts <= MAX_MOVES).all()
     won, variant = tables.payoffs(), tables.records["variant"]
     assert set(variant) == set(range(len(game.games_by_seat_count)))
-    for i, each in enumerate(game.games_by_seat_count):
+    for i, definition in enumerate(game.games_by_seat_count):
         for move in moves:
-            mine = move.records["variant"] == i
-            check_decisions(each, move.records[mine], move.legal[mine])
-        check_ends(each, tables.records[variant == i], won[variant == i])
+            is_variant = move.records["variant"] == i
+            check_decisions(definition, move.records[is_variant], move.legal[is_variant])
+        check_final_tables(definition, tables.records[variant == i], won[variant == i])
 
 
 def check_decisions(game, records, legal):
     row, seat = np.arange(len(records)), records["to_act"]
     assert (seat < game.seats).all()
     assert not records["folded"][row, seat].any()
-    # Calling is always allowed, folding only facing a bet, raising up to the cap.
+    # A call is always legal, a fold only facing a bet, a raise up to the cap.
     facing = records["paid"][row, seat] < records["price"]
     assert (legal[:, FOLD] == facing).all()
     assert legal[:, CALL].all()
@@ -54,7 +54,7 @@ def check_decisions(game, records, legal):
     assert (legal[:, RAISE] == (records["raises"] < cap)).all()
 
 
-def check_ends(game, records, won):
+def check_final_tables(game, records, won):
     decks = records["deck"][:, : game.cards_dealt]
     assert ((decks >= 0) & (decks < game.deck_size)).all()
     assert (np.diff(np.sort(decks), axis=1) > 0).all()  # no card twice
@@ -68,31 +68,31 @@ def check_ends(game, records, won):
     assert (paid <= price[:, None]).all()
     assert (price <= game.max_chips_per_seat).all()
     assert (records["live"] == (~folded).sum(1)).all()
-    # Whoever stayed paid the price, but for those the last fold spared it.
+    # A seat that did not fold has paid the price, unless it won because all others folded.
     assert ((paid == price[:, None]) | folded | (records["live"] == 1)[:, None]).all()
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name in LIMIT])
-def test_invariants(name):
+def test_random_limit_hands_keep_invariants(name):
     check_hands(game(name), hands=2000, seed=3)
 
 
 @pytest.mark.parametrize("name", ["leduc", "limit_holdem_2to9"])
-def test_an_illegal_action_raises_and_changes_nothing(name):
+def test_illegal_action_raises_and_leaves_table_unchanged(name):
     _, moves = play(game(name), 30, seed=4)
     for move in moves:
         for action in (-1, FOLD, CALL, RAISE, 3, 2**40):
-            wrong = np.ones(len(move.rows), bool)
+            is_illegal = np.ones(len(move.rows), bool)
             if FOLD <= action <= RAISE:
-                wrong = ~move.legal[:, action]
-            if wrong.any():
-                tables = tables_from_records(game(name), move.records[wrong])
+                is_illegal = ~move.legal[:, action]
+            if is_illegal.any():
+                tables = tables_from_records(game(name), move.records[is_illegal])
                 with pytest.raises(ValueError, match="illegal action"):
-                    tables.step(np.full(wrong.sum(), action))
-                assert tables.records.tobytes() == move.records[wrong].tobytes()
+                    tables.step(np.full(is_illegal.sum(), action))
+                assert tables.records.tobytes() == move.records[is_illegal].tobytes()
 
 
-def test_a_finished_or_undealt_hand_takes_no_action():
+def test_finished_or_undealt_hand_rejects_actions():
     tables = Tables(kuhn(), 1, 0)
     with pytest.raises(ValueError, match="illegal action"):
         tables.step(np.array([CALL]))
@@ -108,53 +108,52 @@ def test_a_finished_or_undealt_hand_takes_no_action():
 @pytest.mark.parametrize(
     ("deck", "won"), [("Qs Qh Js", [1, 0, -1]), ("Qs Js Qh", [1, -1, 0]), ("Js Qs Qh", [-1, 1, 0])]
 )
-def test_an_odd_chip_goes_to_the_first_winner(deck, won):
-    """A pot of 3 for two: 2 to the first seat, 1 to the other."""
-    three = variant("kuhn", seats=3, ranks="JQ", suits="sh")
-    assert hand(three, deck, CALL, CALL, CALL).payoffs().tolist() == [won]
+def test_odd_chip_goes_to_first_winner(deck, won):
+    """Two winners divide a pot of 3: the first one gets 2 chips, the other 1."""
+    three_seats = build_variant("kuhn", seats=3, ranks="JQ", suits="sh")
+    assert deal_and_play(three_seats, deck, CALL, CALL, CALL).payoffs().tolist() == [won]
 
 
-def test_observations_with_stacks():
+def test_observation_identifies_infoset_in_limit_game_with_stacks():
     chips = {"blinds": [2, 4, 0], "raise_sizes": [4, 4, 8, 8], "stacks": [3, 20, 60]}
-    limit = variant("limit_holdem_3p", **chips)
-    check_observations(limit, play_records(limit, 400, seed=6))
+    limit = build_variant("limit_holdem_3p", **chips)
+    check_observation_identifies_infoset(limit, play_records(limit, 400, seed=6))
 
 
-def check_observations(game, records):
-    """Two decisions look alike exactly if their information sets are the same."""
+def check_observation_identifies_infoset(game, records):
+    """Check that observations are equal exactly if their information sets are equal."""
     tables = tables_from_records(game, records)
-    observation = np.unique(tables.observe(), axis=0, return_inverse=True)[1].ravel()
-    infoset = np.unique(tables.infoset_keys(), return_inverse=True)[1]
-    pairs = len(np.unique(np.stack([observation, infoset]), axis=1).T)
-    assert pairs == observation.max() + 1 == infoset.max() + 1
+    observation_ids = np.unique(tables.observe(), axis=0, return_inverse=True)[1].ravel()
+    infoset_ids = np.unique(tables.infoset_keys(), return_inverse=True)[1]
+    pair_count = len(np.unique(np.stack([observation_ids, infoset_ids]), axis=1).T)
+    assert pair_count == observation_ids.max() + 1 == infoset_ids.max() + 1
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name in LIMIT])
-def test_observations_of_random_hands(name):
-    check_observations(game(name), play_records(game(name), 1500, seed=6))
+def test_observation_identifies_infoset_in_random_limit_hands(name):
+    check_observation_identifies_infoset(game(name), play_records(game(name), 1500, seed=6))
 
 
-def test_observations_of_small_definitions():
-    """Through the whole tree, where it is small enough."""
-    drawn = sample_definitions(100, seed=7, small=True)
-    games = [one for one in drawn if count_nodes(one, 10_000) <= 10_000]
+def test_observation_identifies_infoset_in_whole_small_trees():
+    """Only trees of up to 10,000 nodes are enumerated."""
+    definitions = sample_definitions(100, seed=7, small=True)
+    games = [definition for definition in definitions if count_nodes(definition, 10_000) <= 10_000]
     assert len(games) >= 25
-    for each in [*games, game("nolimit_leduc")]:
-        check_observations(each, GameTree(each).infoset_records)
+    for small_game in [*games, game("nolimit_leduc")]:
+        check_observation_identifies_infoset(small_game, GameTree(small_game).infoset_records)
 
 
 def test_kuhn_observation():
-    """[2 seats, 1 street, 2 raise counts, raise or call], own card; seats from the observer's."""
-    tables = hand(kuhn(), "K J", CALL, RAISE)
-    mine, other, card = np.split(tables.observe()[0], [4, 8])
-    assert mine.tolist() == [0, 1, 0, 0]  # called before any raise
-    assert other.tolist() == [1, 0, 0, 0]  # raised before any raise
+    """Layout: [2 seats, 1 street, 2 raise counts, raise or call], own card; own seat first."""
+    tables = deal_and_play(kuhn(), "K J", CALL, RAISE)
+    own_actions, opponent_actions, card = np.split(tables.observe()[0], [4, 8])
+    assert own_actions.tolist() == [0, 1, 0, 0]  # called before any raise
+    assert opponent_actions.tolist() == [1, 0, 0, 0]  # raised before any raise
     assert card.tolist() == [0, 0, 1]
 
 
-def test_observe_hidden_cards():
-    """The others' cards, from the observer's left."""
-    tables = hand(kuhn(3), "J T K")
+def test_observe_hidden_cards_starts_left_of_the_observer():
+    tables = deal_and_play(kuhn(3), "J T K")
     assert tables.observe_hidden_cards().reshape(2, 4).argmax(1).tolist() == [0, 3]
     tables.step(np.array([CALL]))
     assert tables.observe_hidden_cards().reshape(2, 4).argmax(1).tolist() == [3, 1]

@@ -14,29 +14,28 @@ HOLDEM = game("limit_holdem")
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_a_view_depends_on_what_its_viewer_knows_alone(name):
+def test_view_depends_only_on_what_its_viewer_knows(name):
     played = game(name)
     _, moves = play(played, 50, 3)
-    differ = 0
+    changed = 0
     for move in moves[:: max(1, len(moves) // 10)]:
         for record in move.records[:5]:
             seats = len(played.build_view(record, None).seats)
             for viewer in {int(record["to_act"]), seats - 1}:
-                seen = played.build_view(record, viewer)
-                others = [seat.cards for i, seat in enumerate(seen.seats) if i != viewer]
-                assert not any(others)
-                for other in other_deals(played, record, viewer, 2):
-                    assert played.build_view(other, viewer) == seen
-                    differ += played.build_view(other, None) != played.build_view(record, None)
+                view = played.build_view(record, viewer)
+                other_hands = [seat.cards for i, seat in enumerate(view.seats) if i != viewer]
+                assert not any(other_hands)
+                for deal in other_deals(played, record, viewer, 2):
+                    assert played.build_view(deal, viewer) == view
+                    changed += played.build_view(deal, None) != played.build_view(record, None)
                     if viewer == record["to_act"]:
-                        assert played.list_moves(other) == played.list_moves(record)
-                        assert played.get_bet_range(other) == played.get_bet_range(record)
-    assert differ > 0  # the deals do differ
+                        assert played.list_moves(deal) == played.list_moves(record)
+                        assert played.get_bet_range(deal) == played.get_bet_range(record)
+    assert changed > 0  # the other deals have other cards
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name in POKER])
-def test_a_street_begins_without_bets(name):
-    """And what a move says that it puts in, it puts in."""
+def test_new_street_has_no_bets_and_moves_add_their_listed_chips(name):
     played = game(name)
     tables, streets, checked = Tables(played, 1, 0), set(), 0
     generator = np.random.default_rng(1)
@@ -55,10 +54,10 @@ def test_a_street_begins_without_bets(name):
             actions = [move.action for move in moves]
             assert sorted(actions) == actions == [a for a in legal if a in actions]
             facing = max(seat_view.bet for seat_view in view.seats)
-            # Mostly checks and calls: else hardly a hand comes to the river.
+            # Mostly checks and calls, so that many hands reach the river.
             passive = next(move for move in moves if move.action_type in ("check", "call"))
-            some = moves[int(generator.integers(len(moves)))]
-            move = passive if generator.random() < 0.7 else some
+            random_move = moves[int(generator.integers(len(moves)))]
+            move = passive if generator.random() < 0.7 else random_move
             assert (move.action_type == "raise") <= (facing > 0)
             assert (move.action_type in ("bet", "check")) <= (facing == view.seats[seat].bet)
             tables.step(np.array([move.action]))
@@ -71,13 +70,13 @@ def test_a_street_begins_without_bets(name):
     assert checked > 3
 
 
-def test_side_pots():
+def test_compute_pots_splits_side_pots():
     assert compute_pots([10, 50, 30, 5], [False, False, False, True]) == (35, 40, 20)
     assert compute_pots([2, 2, 0], [False, False, True]) == (4,)
     assert compute_pots([0, 0], [False, False]) == ()
 
 
-def test_a_big_2_view_tells_the_hand_to_beat_and_who_passed():
+def test_big2_view_shows_hand_to_beat_and_who_passed():
     big2 = game("big2")
     tables = deal_tables(big2)
     record, passing = tables.records[0], int(tables.records[0]["to_act"])
@@ -101,26 +100,26 @@ LABELS |= {L.FULL_HOUSE: "full house", L.FOUR_OF_A_KIND: "four of a kind"}
 LABELS[L.STRAIGHT_FLUSH] = ("straight flush", "royal flush")
 
 
-def test_words_are_those_of_pokerkits_evaluator():
+def test_made_hand_descriptions_match_pokerkit():
     """Half of the hands come from short decks, so that all kinds are among them."""
-    generator, seen = np.random.default_rng(0), set()
+    generator, seen_labels = np.random.default_rng(0), set()
     for i in range(3000):
         deck = range(52) if i % 2 else [4 * r + s for r in range(5, 12) for s in range(2)]
         cards = generator.choice(deck, int(generator.integers(5, 8)), replace=False).tolist()
         text = "".join(HOLDEM.ranks[card // 4] + HOLDEM.suits[card % 4] for card in cards)
         best = pokerkit.StandardHighHand.from_game(text)
-        words, label = describe_made_hand(HOLDEM, cards), best.entry.label
-        seen.add(label)
+        description, label = describe_made_hand(HOLDEM, cards), best.entry.label
+        seen_labels.add(label)
         if label is pokerkit.Label.HIGH_CARD:
-            assert words.endswith(" high")
-            assert "," not in words
+            assert description.endswith(" high")
+            assert "," not in description
         else:
-            assert words.startswith(LABELS[label]), (text, words)
+            assert description.startswith(LABELS[label]), (text, description)
     deck = [4 * r + s for r in (3, 5, 8) for s in range(4)]
     for _ in range(200):
         cards = generator.choice(deck, 6, replace=False).tolist()
         text = "".join(HOLDEM.ranks[card // 4] + HOLDEM.suits[card % 4] for card in cards)
         label = pokerkit.StandardHighHand.from_game(text).entry.label
-        seen.add(label)
+        seen_labels.add(label)
         assert describe_made_hand(HOLDEM, cards).startswith(LABELS[label])
-    assert seen == set(LABELS)
+    assert seen_labels == set(LABELS)

@@ -1,4 +1,4 @@
-"""A game that defines only its rules is trained and evaluated; all else is optional."""
+"""A game that defines only the required rules can be trained and evaluated."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ from poker_rl.players.bots.basic_bots import UniformBot
 
 @dataclass(kw_only=True, frozen=True)
 class Bids(Game):
-    """Goofspiel with four cards, by the least that a game has to define."""
+    """Four-card goofspiel with only the members that a game must define."""
 
     rules = five_rules
     table_dtype = TABLE_DTYPE
@@ -30,8 +30,8 @@ class Bids(Game):
 GAME = Bids(name="bids", unit="point", unit_chips=1)
 
 
-def test_five_rules_are_enough_to_train_and_to_evaluate():
-    """After 40,000 decisions two runs won 0.24 and 0.29 points from uniform play."""
+def test_game_with_only_the_required_rules_trains_and_evaluates():
+    """After 40,000 decisions two runs won 0.24 and 0.29 points against uniform play."""
     learner = load_algorithm("ppo", GAME)
     learn_decisions(learner, 60_000)
     player, uniform = learner.players()["current"], UniformBot(game=GAME)
@@ -45,7 +45,7 @@ def test_five_rules_are_enough_to_train_and_to_evaluate():
 @pytest.mark.parametrize(
     "rule", ["infoset", "observe_history", "observe_hidden_cards", "resample_hidden_cards"]
 )
-def test_what_needs_an_optional_rule_says_so(rule):
+def test_missing_optional_rule_is_named_in_the_error(rule):
     tables = Tables(GAME, 1, 0)
     tables.deal()
     method = {"infoset": tables.infoset_keys}.get(rule) or getattr(tables, rule)
@@ -53,7 +53,7 @@ def test_what_needs_an_optional_rule_says_so(rule):
         method()
 
 
-def test_a_game_without_views_is_not_played_by_people():
+def test_game_without_view_is_refused_for_human_play():
     uniform = NamedPlayer("uniform", UniformBot(game=GAME))
     with pytest.raises(ConfigError, match=r"^game: bids has no view to play it by"):
         TableSetup(GAME, [uniform])

@@ -28,7 +28,7 @@ BOARD = "2c 7d 9h Js 4c"
 
 
 def holdem(stacks, **changes):
-    """No-limit hold'em with a seat for each stack, blinds of 1 and 2."""
+    """Return no-limit hold'em with a seat for each stack and blinds of 1 and 2."""
     seats = len(stacks)
     blinds = [2, 1] if seats == 2 else [1, 2] + [0] * (seats - 2)
     openers = [1 if seats == 2 else 2 % seats, 0, 0, 0]
@@ -36,17 +36,17 @@ def holdem(stacks, **changes):
     return build({**load_option("game", "nolimit_holdem"), **settings, **changes}, "game")
 
 
-def hand(definition, holes, *actions):
-    """One table after these hole cards and actions; the board is BOARD."""
+def play_hand(definition, holes, *actions):
+    """Return one table with these hole cards and the board BOARD after these actions."""
     deck = parse_cards(f"{holes} {BOARD}", definition.ranks, definition.suits)
     return deal_tables(definition, actions=actions, decks=np.array([deck], np.int8))
 
 
-def legal(tables):
+def get_legal(tables):
     return np.flatnonzero(tables.legal_mask()[0]).tolist()
 
 
-def to(low, high):
+def span(low, high):
     return list(range(low, high + 1))
 
 
@@ -54,50 +54,50 @@ TWO, THREE, FOUR = "As Ah Ks Kh", "As Ah Ks Kh Qs Qh", "As Ah Ks Kh Qs Qh Ts Th"
 
 
 @pytest.mark.parametrize("as_pokerkit", [False, True])
-def test_a_short_all_in_over_the_blinds_is_no_full_raise(as_pokerkit):
-    """The directors' example: a call of the blind, an all-in of less than a raise over it.
+def test_short_all_in_over_the_blinds_is_not_a_full_raise(as_pokerkit):
+    """Example of the tournament directors: a call of the blind, then an all-in below a full raise.
 
-    The big blind, who has not acted, may raise by a whole blind; who called may not, unless the
-    big blind does.
+    The big blind, which has not acted yet, may raise by a whole blind. The seat that called may
+    raise only after the big blind has raised.
     """
     settings = {"blinds": [2, 4, 0, 0], "min_bet": 4, "short_bets_reopen": as_pokerkit}
     definition = holdem([100, 100, 100, 7], **settings)
-    tables = hand(definition, FOUR, CALL, 7, FOLD)
-    assert legal(tables) == [FOLD, CALL, *to(11, 100)]
+    tables = play_hand(definition, FOUR, CALL, 7, FOLD)
+    assert get_legal(tables) == [FOLD, CALL, *span(11, 100)]
     tables.step(np.array([CALL]))
     assert tables.records["to_act"][0] == 2
-    assert legal(tables) == [FOLD, CALL, *(to(11, 100) if as_pokerkit else [])]
-    assert legal(hand(definition, FOUR, CALL, 7, FOLD, 11)) == [FOLD, CALL, *to(15, 100)]
+    assert get_legal(tables) == [FOLD, CALL, *(span(11, 100) if as_pokerkit else [])]
+    assert get_legal(play_hand(definition, FOUR, CALL, 7, FOLD, 11)) == [FOLD, CALL, *span(15, 100)]
 
 
 @pytest.mark.parametrize("as_pokerkit", [False, True])
-def test_a_short_first_bet_reopens_nothing_for_those_who_have_checked(as_pokerkit):
-    """All-in for 3 where a bet is 4: who comes next may raise, who has checked may not."""
+def test_short_first_bet_does_not_let_a_seat_that_checked_raise(as_pokerkit):
+    """All-in for 3 where a bet is 4: the next seat may raise, a seat that checked may not."""
     definition = holdem([100, 5, 100], min_bet=4, short_bets_reopen=as_pokerkit)
-    tables = hand(definition, THREE, CALL, CALL, CALL, CALL, 5)
-    assert legal(tables) == [FOLD, CALL, *to(9, 100)]
+    tables = play_hand(definition, THREE, CALL, CALL, CALL, CALL, 5)
+    assert get_legal(tables) == [FOLD, CALL, *span(9, 100)]
     tables.step(np.array([CALL]))
-    assert legal(tables) == [FOLD, CALL, *(to(9, 100) if as_pokerkit else [])]
+    assert get_legal(tables) == [FOLD, CALL, *(span(9, 100) if as_pokerkit else [])]
 
 
-def test_short_first_bets_reopen_the_betting_once_they_come_to_a_full_bet():
-    """All-ins for 2 and then 4 in all, where a bet is 4: who has checked faces a full bet."""
-    tables = hand(holdem([100, 4, 6, 100], min_bet=4), FOUR, *[CALL] * 5, 4, 6, CALL)
+def test_short_first_bets_that_add_up_to_a_full_bet_reopen_betting():
+    """All-ins for 2 and then 4, where a bet is 4: a seat that checked faces a full bet."""
+    tables = play_hand(holdem([100, 4, 6, 100], min_bet=4), FOUR, *[CALL] * 5, 4, 6, CALL)
     assert tables.records["to_act"][0] == 0
-    assert legal(tables) == [FOLD, CALL, *to(10, 100)]
+    assert get_legal(tables) == [FOLD, CALL, *span(10, 100)]
 
 
-def test_bet_sizes_are_exact():
-    """2.01 of a pot of 50 is 100.5 chips, which floats put below the half."""
+def test_bet_sizes_are_rounded_exactly():
+    """2.01 times a pot of 50 is 100.5 chips; in floats it is less and would round down."""
     sizes = holdem([300, 300], bet_sizes=[2.01])
-    tables = hand(sizes, TWO, CALL, CALL)
+    tables = play_hand(sizes, TWO, CALL, CALL)
     for pot in range(4, 100, 2):
         tables.records["paid"][0, :2] = tables.records["price"] = pot // 2
         tables.records["to_act"], tables.records["raise_by"] = 0, 0
-        to = pot // 2 + floor(Fraction(201, 100) * pot + Fraction(1, 2))
+        expected_price = pot // 2 + floor(Fraction(201, 100) * pot + Fraction(1, 2))
         after = tables_from_records(sizes, tables.records.copy())
         after.step(np.array([RAISE]))
-        assert after.records["price"][0] == to
+        assert after.records["price"][0] == expected_price
 
 
 def test_bet_sizes_are_shares_of_the_pot_after_calling():
@@ -105,62 +105,62 @@ def test_bet_sizes_are_shares_of_the_pot_after_calling():
     names = [sizes.action_name(action) for action in range(sizes.action_count)]
     assert names == ["fold", "call", "raise_0.5", "raise_1", "raise_all_in"]
     for action, chips in zip((2, 3, 4), (4, 6, 200), strict=True):  # pot 4 after calling 1
-        assert hand(sizes, TWO, action).records["price"][0] == chips
+        assert play_hand(sizes, TWO, action).records["price"][0] == chips
     for action, chips in zip((2, 3, 4), (12, 18, 200), strict=True):  # 12 after calling 4
-        assert hand(sizes, TWO, 3, action).records["price"][0] == chips
+        assert play_hand(sizes, TWO, 3, action).records["price"][0] == chips
 
 
 @st.composite
-def definitions(draw):
+def random_games(draw):
     stacks = draw(st.lists(st.integers(4, 400), min_size=2, max_size=9))
     sizes = st.lists(st.sampled_from([0.3, 0.5, 0.75, 1.0, 2.0]), unique=True).map(sorted)
     settings = {"ante": draw(st.integers(0, 1)), "min_bet": draw(st.integers(2, 9))}
     settings["bet_sizes"] = draw(sizes) + draw(st.sampled_from([[], ["all_in"]]))
     try:
         return holdem(stacks, **settings)
-    except ConfigError:  # bets too small for the smallest, or blinds too large for all
+    except ConfigError:  # these settings are not a valid game
         hypothesis.reject()
 
 
 def check_hands(game, hands, seed):
     tables, moves = play(game, hands, seed)
     assert (tables.payoffs().sum(1) == 0).all()
-    for i, each in enumerate(game.games_by_seat_count):
-        check_variant(each, tables, moves, tables.records["variant"] == i)
+    for i, definition in enumerate(game.games_by_seat_count):
+        check_variant(definition, tables, moves, tables.records["variant"] == i)
 
 
-def check_variant(game, tables, moves, mine):
+def check_variant(game, tables, moves, is_variant):
     stacks = np.array(game.starting_stacks)
     for move in moves:
         assert move.legal.any(1).all()
-        row = np.flatnonzero(mine[move.rows])
+        row = np.flatnonzero(is_variant[move.rows])
         seat = move.records["to_act"][row]
         assert (move.records["paid"][row, seat] < stacks[seat]).all()
         assert not move.records["folded"][row, seat].any()
-    won = tables.payoffs()[mine, : game.seats]
-    paid = tables.records["paid"][mine, : game.seats]
-    folded = tables.records["folded"][mine, : game.seats] != 0
+    won = tables.payoffs()[is_variant, : game.seats]
+    paid = tables.records["paid"][is_variant, : game.seats]
+    folded = tables.records["folded"][is_variant, : game.seats] != 0
     assert (won.sum(1) == 0).all()
     assert (paid <= stacks).all()
     assert (won >= -paid).all()
     assert (won[folded] == -paid[folded]).all()
-    ahead = np.sort(paid, axis=1)
-    assert (won <= np.minimum(paid.sum(1) - ahead[:, -1], ahead[:, -2] * game.seats)[:, None]).all()
+    sizes = np.sort(paid, axis=1)
+    assert (won <= np.minimum(paid.sum(1) - sizes[:, -1], sizes[:, -2] * game.seats)[:, None]).all()
 
 
-@hypothesis.given(definitions(), st.integers(0, 2**32))
+@hypothesis.given(random_games(), st.integers(0, 2**32))
 @hypothesis.settings(max_examples=150, derandomize=True)
-def test_invariants_of_any_stacks(definition, seed):
+def test_hands_with_random_stacks_keep_invariants(definition, seed):
     check_hands(definition, hands=20, seed=seed)
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name in NO_LIMIT])
-def test_invariants(name):
+def test_random_no_limit_hands_keep_invariants(name):
     check_hands(game(name), hands=500, seed=3)
 
 
-def test_a_hand_fits_into_its_record():
-    """Nine players who raise by the least and call in turn, without end but for the rule."""
+def test_longest_hand_fits_into_its_record():
+    """Minimum raises and calls of nine seats continue until the limit on actions forbids raises."""
     tables = deal_tables(holdem([30_000] * 9))
     turn = 0
     while not tables.records["over"][0]:
@@ -172,24 +172,24 @@ def test_a_hand_fits_into_its_record():
     assert tables.payoffs().sum() == 0
 
 
-def test_an_observation_holds_chips_as_shares_of_the_largest_stack():
+def test_observation_scales_chips_by_the_largest_stack():
     definition = holdem([100, 50])
-    tables = hand(definition, TWO, 6, 20)
-    seen = tables.observe()[0]
-    at = 2 * 4 * 8 * 2 + 4 * 52
-    seat_1, seat_0, pot = np.split(seen[at:], [3, 6])
-    assert seen.dtype == np.float32
+    tables = play_hand(definition, TWO, 6, 20)
+    observation = tables.observe()[0]
+    start = 2 * 4 * 8 * 2 + 4 * 52
+    seat_1, seat_0, pot = np.split(observation[start:], [3, 6])
+    assert observation.dtype == np.float32
     assert seat_1 * 100 == pytest.approx([6, 44, 100])
     assert seat_0 * 100 == pytest.approx([20, 80, 100])
     assert pot * 100 == pytest.approx([26, 20, 14])
-    mine, other = seen[: at - 4 * 52].reshape(2, 4, 8, 2)[:, 0, :3] * 100
-    assert mine == pytest.approx(np.array([[0, 1], [6, 0], [0, 0]]))  # small blind, raise to 6
-    assert other == pytest.approx(np.array([[2, 0], [0, 0], [20, 0]]))
+    own, opponent = observation[: start - 4 * 52].reshape(2, 4, 8, 2)[:, 0, :3] * 100
+    assert own == pytest.approx(np.array([[0, 1], [6, 0], [0, 0]]))  # small blind, raise to 6
+    assert opponent == pytest.approx(np.array([[2, 0], [0, 0], [20, 0]]))
 
 
-def test_history_of_a_no_limit_hand():
-    """[2 seats, 4 streets, fold call raise, chips put in, stack, share of it left]."""
-    steps, lengths = hand(holdem([100, 50]), TWO, 6, CALL).observe_history()
+def test_observe_history_of_a_no_limit_hand():
+    """A step has 2 seats, 4 streets, fold, call or raise, chips put in, stack, share of it left."""
+    steps, lengths = play_hand(holdem([100, 50]), TWO, 6, CALL).observe_history()
     assert lengths.tolist() == [4]
     assert steps[0].tolist() == [
         pytest.approx([1, 0, 1, 0, 0, 0, 0, 0, 1, 0.02, 1.0, 0.98]),
@@ -199,26 +199,26 @@ def test_history_of_a_no_limit_hand():
     ]
 
 
-def test_uniform_play_as_open_spiel_has_it():
+def test_nash_conv_of_uniform_play_matches_openspiel():
     tree = GameTree(game("nolimit_leduc"))
     settings = {"betting": "nolimit", "bettingAbstraction": "fullgame", "stack": "6 6"}
     settings |= {"numPlayers": 2, "numRounds": 2, "blind": "1 1", "firstPlayer": "1 1"}
     settings |= {"numSuits": 2, "numRanks": 3, "numHoleCards": 1, "numBoardCards": "0 1"}
-    other = pyspiel.load_game("universal_poker", settings)
-    theirs = pyspiel.nash_conv(other, pyspiel.UniformRandomPolicy(other))
-    assert nash_conv(tree, tree.build_uniform_policy()) == pytest.approx(theirs, abs=1e-9)
+    openspiel_game = pyspiel.load_game("universal_poker", settings)
+    expected = pyspiel.nash_conv(openspiel_game, pyspiel.UniformRandomPolicy(openspiel_game))
+    assert nash_conv(tree, tree.build_uniform_policy()) == pytest.approx(expected, abs=1e-9)
 
 
-def test_memories_keep_chips():
-    """A replay buffer stores the chips that a network observes to 1/2,048."""
+def test_replay_buffer_stores_observed_chips_precisely():
+    """The stored value differs by at most 1/2,048."""
     definition = game("nolimit_holdem_sizes")
     tables, _ = play(definition, 1, seed=6)
     seats = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
     context = cpu_context(definition, build(load_option("net", "mlp_small"), "net"))
     column = LearnerServices(context, seats, tables_per_instance=4).observation_column
-    memory = ReplayBuffer("m", 1, CircularInsertion(), {"seen": column}, torch.device("cpu"), 0)
-    memory.add(np.zeros(1, np.int64), seen=tables.observe())
-    stored = memory.sample(1)["seen"][0, 0].float().numpy()
+    buffer = ReplayBuffer("m", 1, CircularInsertion(), {"seen": column}, torch.device("cpu"), 0)
+    buffer.add(np.zeros(1, np.int64), seen=tables.observe())
+    stored = buffer.sample(1)["seen"][0, 0].float().numpy()
     assert np.abs(stored - tables.observe()[0]).max() <= 1 / 2048
     assert len(np.unique(stored)) > 3
 
@@ -227,10 +227,10 @@ def test_memories_keep_chips():
     ("name", "actions"),
     [("call", [CALL, CALL]), ("fold", [FOLD, FOLD]), ("raise", [4, 10]), ("all_in", [200, 200])],
 )
-def test_simple_bots(name, actions):
+def test_simple_bots_choose_the_expected_no_limit_actions(name, actions):
     definition = game("nolimit_holdem")
     bot = build(load_option("player", name), "player", game=definition)
     for tables, action in zip(
-        [hand(definition, TWO), hand(definition, TWO, 6)], actions, strict=True
+        [play_hand(definition, TWO), play_hand(definition, TWO, 6)], actions, strict=True
     ):
         assert np.flatnonzero(bot.action_probs(tables.records)[0]).tolist() == [action]

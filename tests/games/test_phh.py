@@ -16,15 +16,15 @@ from poker_rl.games.hand_history import hand_history_from_record, replay_hand
 from poker_rl.games.poker.phh_reader import FRACTION_OF_CHIP, iterate_histories, read_decisions
 from poker_rl.games.poker.phh_writer import format_phh
 
-STACKS = [
+STACK_GAMES = [
     next(g for g in sample_stack_games(16, seed=4) if g.seats == seats) for seats in range(2, 7)
 ]
-GAMES = [game("limit_holdem"), game("limit_holdem_6p"), game("limit_holdem_2to9"), *STACKS]
+GAMES = [game("limit_holdem"), game("limit_holdem_6p"), game("limit_holdem_2to9"), *STACK_GAMES]
 GAMES += [game("nolimit_holdem_6p_sizes"), game("nolimit_holdem_2to9")]
 
 
-def hands(definition, count, seed=0):
-    """Random hands, and what each seat won."""
+def play_hands(definition, count, seed=0):
+    """Yield random hands and what each seat won."""
     tables, moves = play(definition, count, seed)
     lines = [[] for _ in range(count)]
     for move in moves:
@@ -36,10 +36,10 @@ def hands(definition, count, seed=0):
         yield hand, won[:seats].tolist()
 
 
-def before_the_end(history):
-    """The table after the last action in the file, no hand killed and no chips pushed yet."""
-    by_hand = {Automation.HAND_KILLING, Automation.CHIPS_PUSHING}
-    history.automations = tuple(set(history.automations) - by_hand)
+def replay_to_last_action(history):
+    """Return the state after the last action, before hands are killed and chips pushed."""
+    manual = {Automation.HAND_KILLING, Automation.CHIPS_PUSHING}
+    history.automations = tuple(set(history.automations) - manual)
     left = len(history.actions)
     for state, action in history.state_actions:
         left -= action is not None
@@ -48,11 +48,11 @@ def before_the_end(history):
     raise AssertionError("it has not taken all actions")
 
 
-@pytest.mark.parametrize("definition", GAMES, ids=lambda one: f"{one.name}_{one.seats}")
+@pytest.mark.parametrize("definition", GAMES, ids=lambda game: f"{game.name}_{game.seats}")
 def test_pokerkit_replays_hands_to_the_same_chips(definition):
     """Odd chips go to other winners in PokerKit, so `compute_pot_winnings` divides its pots."""
-    exactly = 0
-    for hand, won in hands(definition, 200 // len(GAMES) + 10):
+    equal_count = 0
+    for hand, won in play_hands(definition, 200 // len(GAMES) + 10):
         names = [f'player "{seat}"' for seat in range(len(won))]
         history = HandHistory.loads(format_phh(definition, hand, names))
         assert history.players == names
@@ -60,11 +60,11 @@ def test_pokerkit_replays_hands_to_the_same_chips(definition):
         assert [after - before for after, before in stacks] == won
         *_, state = history
         assert not state.status
-        there = [int(chips) for chips in state.payoffs]
-        exactly += there == won
-        state = before_the_end(history)
-        assert (compute_pot_winnings(state) if sum(state.statuses) > 1 else there) == won
-    assert exactly > 20
+        payoffs = [int(chips) for chips in state.payoffs]
+        equal_count += payoffs == won
+        state = replay_to_last_action(history)
+        assert (compute_pot_winnings(state) if sum(state.statuses) > 1 else payoffs) == won
+    assert equal_count > 20
 
 
 @pytest.mark.parametrize(
@@ -75,8 +75,8 @@ def test_pokerkit_replays_hands_to_the_same_chips(definition):
         (replace(game("nolimit_holdem"), blinds=[], ante=1), "no small and big blind"),
     ],
 )
-def test_games_that_phh_has_not_are_refused(definition, why):
-    hand, won = next(hands(definition, 1))
+def test_games_that_phh_cannot_express_are_refused(definition, why):
+    hand, won = next(play_hands(definition, 1))
     with pytest.raises(ConfigError, match=why):
         format_phh(definition, hand, ["someone"] * len(won))
 
@@ -88,10 +88,10 @@ SAME_STAKES = replace(SIX_SEATS, **STAKES, unit_chips=100)
 CHECKED_FIELDS = ["paid", "to_act", "street", "variant"]
 
 
-@pytest.mark.parametrize("definition", GAMES, ids=lambda one: f"{one.name}_{one.seats}")
-def test_exported_hands_are_read_back(definition, tmp_path):
-    """Whatever the chips of the file are worth, and from a game with bet sizes too."""
-    played = list(hands(definition, 12))
+@pytest.mark.parametrize("definition", GAMES, ids=lambda game: f"{game.name}_{game.seats}")
+def test_exported_hands_are_read_back_unchanged(definition, tmp_path):
+    """The value of a chip does not matter; hands of games with bet sizes are read back too."""
+    played = list(play_hands(definition, 12))
     path, full_game = tmp_path / "hands.phhs", allow_all_amounts(definition)
     texts = (
         format_phh(definition, hand, [f"n{seat}" for seat in range(len(won))])
@@ -111,7 +111,7 @@ def test_exported_hands_are_read_back(definition, tmp_path):
         assert replay_hands.compute_final_payoffs(full_game, recorded) == won
 
 
-def test_hands_that_a_game_can_not_express_are_counted_and_named():
+def test_hands_that_a_game_cannot_express_are_left_out_with_reason():
     names = [name for name, _ in iterate_histories(HANDS)]
     read = read_decisions(HANDS, SIX_SEATS)
     assert [hand.name for hand in read.hands] == [names[1]]
@@ -128,7 +128,7 @@ def test_hands_that_a_game_can_not_express_are_counted_and_named():
 
 
 @pytest.mark.parametrize("name", ["Fay", "6", "p6"])
-def test_decisions_of_a_player_by_name_or_number(name):
+def test_read_decisions_selects_a_player_by_name_or_number(name):
     read = read_decisions(HANDS, SIX_SEATS, name)
     assert read.actions.tolist() == [16, 34]  # chips put in over the whole hand
     (hand,) = read.hands
@@ -145,10 +145,10 @@ def test_decisions_of_a_player_by_name_or_number(name):
         ("actions = [", 'actions = ["d dh p1 ????"]\n_rest = ['),
         ("antes = [0,", "antes = [10,"),
         ("starting_stacks = [10000,", "starting_stacks = [inf,"),
-        ("d db 2c7dJh", "d db ??????"),  # a decision on the flop would be on invented cards
+        ("d db 2c7dJh", "d db ??????"),  # an unknown flop would have to be invented
     ],
 )
-def test_hands_against_the_rules_are_left_out(change, tmp_path):
+def test_hands_that_break_the_rules_are_left_out(change, tmp_path):
     text = HANDS.read_text().split("[2]\n")[1].split("[3]\n")[0]
     assert change[0] in text
     path = tmp_path / "a.phh"
@@ -162,7 +162,7 @@ def test_hands_against_the_rules_are_left_out(change, tmp_path):
 @pytest.mark.parametrize(
     "content", [b"", b"\xff\xfe", b"x = 1", b"a = " + b"[" * 10_000, b"a = 1e999999999"]
 )
-def test_other_files_are_refused(content, tmp_path):
+def test_files_of_other_formats_are_refused(content, tmp_path):
     for name in ("a.phh", "a.phhs"):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ConfigError, match="is no hand history in the format PHH"):
@@ -171,7 +171,7 @@ def test_other_files_are_refused(content, tmp_path):
         read_decisions(tmp_path / "b.phh", SIX_SEATS)
 
 
-def test_the_script_compares_chips(tmp_path, capsys):
+def test_replay_script_reports_different_chips(tmp_path, capsys):
     stakes = ["game.stacks=10000", "game.min_bet=100", "game.blinds=[50,100,0,0,0,0]"]
     arguments = ["game=nolimit_holdem_6p", *stakes, "game.unit_chips=100"]
     assert replay_hands.main([str(HANDS), *arguments]) == 0

@@ -1,4 +1,4 @@
-"""Tests of the environments need the packages of the extra `gym`."""
+"""Skip the tests of environments if the packages of the extra `gym` are missing."""
 
 from importlib.util import find_spec
 

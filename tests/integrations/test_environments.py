@@ -22,13 +22,13 @@ GAMES = ["leduc", "nolimit_holdem_sizes", "big2", "limit_holdem_6p"]
 
 @pytest.mark.parametrize("name", [*GAMES, "limit_holdem_2to9"])
 @pytest.mark.filterwarnings("ignore:.*A Box observation space")
-def test_check_env_passes(name):
+def test_check_env_of_gymnasium_passes(name):
     check_env(gymnasium.make(poker_rl.integrations.to_env_id(name)).unwrapped)
 
 
 @pytest.mark.parametrize(("name", "seat"), [("kuhn", 0), ("kuhn", 1), ("leduc", None)])
-def test_mean_rewards_are_those_of_a_match(name, seat):
-    """The uniform player against `raise`; in these games the learner decides in every hand."""
+def test_mean_rewards_match_the_expected_winnings(name, seat):
+    """Uniform play against `raise`; in these games the learner decides in every hand."""
     game, generator = load_game(name), np.random.default_rng(1)
     envs = GameVectorEnv(game, 500, opponents="raise", seat=seat)
     envs.reset(seed=0)
@@ -45,13 +45,13 @@ def test_mean_rewards_are_those_of_a_match(name, seat):
         match = play_match(game, *players, "raise", 4000, 0)
         expected, half_width = match.value, half_width + match.half_width
     else:
-        # A fold loses the ante; a showdown of random cards wins nothing in the mean. Seat 0 checks
-        # or bets, and folds to a bet with probability 1/2 after a check; seat 1 folds in 1/2.
+        # A fold loses the ante, and a showdown of random cards wins 0 on average. Seat 0 folds if
+        # it checks and then does not call (1/4); seat 1 faces a bet and folds in 1/2 of the hands.
         expected = -1 / 4 if seat == 0 else -1 / 2
     assert abs(won.mean() - expected) < half_width
 
 
-def test_one_environment_is_a_vector_of_one():
+def test_single_environment_equals_a_vector_environment_of_one():
     env = GameEnv("limit_holdem_6p", opponents="uniform")
     envs = GameVectorEnv("limit_holdem_6p", 1, opponents="uniform")
     observation, info = env.reset(seed=7)
@@ -85,17 +85,17 @@ def test_opponents_play_in_the_order_of_the_list():
     assert info["action_mask"].any()
 
 
-def test_the_first_legal_action_replaces_an_illegal_one():
-    envs, others = (GameVectorEnv("kuhn", 20, opponents="call", seat=0) for _ in range(2))
-    for each in (envs, others):
+def test_illegal_action_is_replaced_by_the_first_legal_action():
+    envs, checking_envs = (GameVectorEnv("kuhn", 20, opponents="call", seat=0) for _ in range(2))
+    for each in (envs, checking_envs):
         _, info = each.reset(seed=0)
     assert not info["action_mask"][:, 0].any()
     observations, rewards, _, _, info = envs.step(np.zeros(20, np.int64))
     assert info["illegal_action"].all()
-    checked = others.step(np.ones(20, np.int64))
-    assert not checked[4]["illegal_action"].any()
-    assert (observations == checked[0]).all()
-    assert (rewards == checked[1]).all()
+    expected = checking_envs.step(np.ones(20, np.int64))
+    assert not expected[4]["illegal_action"].any()
+    assert (observations == expected[0]).all()
+    assert (rewards == expected[1]).all()
 
 
 def test_wrong_arguments_are_errors():
@@ -125,7 +125,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 
 @pytest.mark.parametrize("action", [-1, 3])
-def test_actions_outside_the_space_and_hands_that_are_over_are_errors(action):
+def test_actions_outside_the_space_or_after_the_hand_are_errors(action):
     envs, env = GameVectorEnv("leduc", 2, "call"), GameEnv("leduc", "call")
     for before_reset in (env, pettingzoo.env("leduc")):
         with pytest.raises(RuntimeError, match=r"call reset\(\)"):
@@ -143,11 +143,11 @@ def test_actions_outside_the_space_and_hands_that_are_over_are_errors(action):
 
 
 @pytest.mark.parametrize("name", [*GAMES, "limit_holdem_2to9"])
-def test_the_tests_of_pettingzoo_pass(name, monkeypatch):
+def test_api_and_seed_tests_of_pettingzoo_pass(name, monkeypatch):
     api_test(pettingzoo.env(name))
     seed_test(lambda: pettingzoo.env(name))
     clock = import_module("pettingzoo.test.performance_benchmark").time
-    with monkeypatch.context() as patch:  # a benchmark of five seconds that pass faster
+    with monkeypatch.context() as patch:  # the benchmark lasts five seconds of this faster clock
         patch.setattr(clock, "time", itertools.count(0, 0.2).__next__)
         performance_benchmark(pettingzoo.env(name))
 
@@ -167,7 +167,7 @@ def play_hand(env, generator):
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_rewards_are_the_payoffs_in_the_unit_of_the_game(name):
+def test_pettingzoo_rewards_are_payoffs_in_the_unit_of_the_game(name):
     env, generator = pettingzoo.env(name), np.random.default_rng(0)
     env.reset(seed=0)
     for _ in range(20):
@@ -177,8 +177,8 @@ def test_rewards_are_the_payoffs_in_the_unit_of_the_game(name):
         env.reset()
 
 
-def test_every_agent_sees_its_own_cards():
-    """Before any action in Leduc, a seat sees nothing but its card."""
+def test_each_agent_observes_its_own_card():
+    """Before any action in Leduc, a seat observes only its card."""
     env = pettingzoo.env("leduc")
     env.reset(seed=3)
     deck = env._tables.records["deck"][:, :3]

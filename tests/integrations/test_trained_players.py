@@ -1,4 +1,4 @@
-"""Programs of docs/environments.md and examples/environments learn; their networks are players."""
+"""Programs of docs/environments.md and examples/environments learn networks that can play."""
 
 import base64
 import io
@@ -33,7 +33,7 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def run_program(text):
-    """Run the only program of the page that contains a text; return its variables."""
+    """Run the only program of docs/environments.md that contains `text`; return its variables."""
     (program,) = (program for program in PROGRAMS if text in program)
     variables = {"__name__": "notebook"}
     exec(compile(program, "environments.md", "exec"), variables)
@@ -47,12 +47,12 @@ def measure_against_call(player):
 
 
 @pytest.mark.parametrize("text", ["pettingzoo.env(", "gymnasium.make(", "gymnasium.make_vec("])
-def test_the_short_programs_run(text):
+def test_short_programs_of_the_documentation_run(text):
     pytest.importorskip("pettingzoo")
     run_program(text)
 
 
-def test_ppo_learns_and_plays_in_the_commands(capsys, monkeypatch):
+def test_ppo_of_the_examples_learns_and_plays_in_the_commands(capsys, monkeypatch):
     pytest.importorskip("gymnasium")
     mean_rewards = runpy.run_path(str(ROOT / "examples/environments/ppo.py"))["mean_rewards"]
     assert abs(mean_rewards[0]) < 0.3
@@ -63,11 +63,11 @@ def test_ppo_learns_and_plays_in_the_commands(capsys, monkeypatch):
     assert run_command("evaluate", *words) == 0
     assert "against call" in capsys.readouterr().out
     assert run_command("tournament", "game=leduc", "players=[mine.yaml,call]", "deals=50") == 0
-    monkeypatch.setattr("sys.stdin", io.StringIO())  # whose end leaves the table
+    monkeypatch.setattr("sys.stdin", io.StringIO())  # end of input quits the game
     assert run_command("play", "ui=terminal", "game=leduc", "against=[mine.yaml]") == 0
 
 
-def test_maskable_ppo_learns_and_its_player_has_its_probabilities():
+def test_maskable_ppo_learns_and_its_player_has_the_same_probabilities():
     pytest.importorskip("sb3_contrib")
     model = run_program("MaskablePPO(")["model"]
     Path("model.yaml").write_text(YAML_FILES[1])
@@ -81,7 +81,7 @@ def test_maskable_ppo_learns_and_its_player_has_its_probabilities():
 
 
 def build_network(*sizes, activation=nn.Tanh):
-    """Return a network with layers of these sizes, whose weights depend on no other test."""
+    """Return a network with layers of these sizes and always the same weights."""
     torch.manual_seed(0)
     layers = []
     for inputs, outputs in pairwise(sizes):
@@ -97,7 +97,7 @@ def save_model(network, activation="Tanh", **settings):
         layer, part = name.split(".")
         prefix = "action_net" if int(layer) == last else f"mlp_extractor.policy_net.{layer}"
         weights[f"{prefix}.{part}"] = weight
-    pickled = {":serialized:": base64.b64encode(pickle.dumps(Trap())).decode()}
+    pickled = {":serialized:": base64.b64encode(pickle.dumps(PickleTrap())).decode()}
     function = f"<class 'torch.nn.modules.activation.{activation}'>"
     data = {"policy_class": {"__module__": POLICY_MODULE, **pickled}}
     data["policy_kwargs"] = {"activation_fn": function, **pickled}
@@ -108,7 +108,7 @@ def save_model(network, activation="Tanh", **settings):
             archive.writestr("policy.pth", file.getvalue())
 
 
-class Trap:
+class PickleTrap:
     """Object whose pickle creates a file when it is loaded."""
 
     def __reduce__(self):
@@ -116,7 +116,7 @@ class Trap:
 
 
 @pytest.mark.parametrize("activation", [nn.Tanh, nn.ReLU])
-def test_players_of_both_files_agree_with_the_network(activation):
+def test_players_of_both_file_formats_agree_with_the_network(activation):
     network = build_network(LEDUC.observation_size, 8, 3, activation=activation)
     save_model(network, activation.__name__)
     torch.save(network.state_dict(), "actor.pt")
@@ -131,49 +131,49 @@ def test_players_of_both_files_agree_with_the_network(activation):
     )
     for player in players:
         assert np.abs(player.action_probs(tables.records) - expected).max() < 1e-6
-        same = type(player).from_dict(player.to_dict(), LEDUC, torch.device("cpu"))
-        assert (same.action_probs(tables.records) == player.action_probs(tables.records)).all()
+        restored = type(player).from_dict(player.to_dict(), LEDUC, torch.device("cpu"))
+        assert (restored.action_probs(tables.records) == player.action_probs(tables.records)).all()
     assert not Path("trapped").exists()
 
 
-def test_files_of_no_such_network_are_errors():
-    def expect(message, tree):
+def test_mlp_player_refuses_files_of_other_networks():
+    def expect_error(message, tree):
         torch.save(tree, "actor.pt")
         with pytest.raises(ConfigError, match=message):
             MLPPlayer(file="actor.pt", activation="tanh", game=LEDUC)
 
     for tree in ({}, {0: 1}, {"a": torch.ones(3)}, {"weight": 1}, {"0.weight": torch.ones(3, 36)}):
-        expect("file: actor.pt: holds other weights than those of", tree)
+        expect_error("file: actor.pt: holds other weights than those of", tree)
     for sizes in ((5, 3), (36, 8), (36, 8, 4)):
         network = build_network(*sizes)
-        expect("from the 36 features of an observation of leduc to", network.state_dict())
+        expect_error("from the 36 features of an observation of leduc to", network.state_dict())
     network = build_network(36, 3)
     network[0].bias.data[0] = torch.nan
-    expect(r"file: actor\.pt: 0\.bias is not finite", network.state_dict())
+    expect_error(r"file: actor\.pt: 0\.bias is not finite", network.state_dict())
     Path("actor.pt").unlink()
     with pytest.raises(ConfigError, match=r"actor\.pt: no such file"):
         MLPPlayer(file="actor.pt", activation="tanh", game=LEDUC)
 
 
-def test_other_models_are_errors():
-    def expect(message):
+def test_maskable_ppo_player_refuses_other_models():
+    def expect_error(message):
         with pytest.raises(ConfigError, match=f"file: model.zip.*{message}"):
             MaskablePPOPlayer(file="model.zip", game=LEDUC)
 
-    expect("no such file")
+    expect_error("no such file")
     Path("model.zip").write_bytes(b"PK")
-    expect("is not a model of MaskablePPO")
+    expect_error("is not a model of MaskablePPO")
     network = build_network(36, 8, 3)
     save_model(network, policy_class={"__module__": "mine"})
-    expect("is not of an MlpPolicy")
+    expect_error("is not of an MlpPolicy")
     save_model(network, "GELU")
-    expect("is not of an MlpPolicy")
+    expect_error("is not of an MlpPolicy")
     save_model(network, policy_kwargs=None)
-    expect("is not a model of MaskablePPO")
+    expect_error("is not a model of MaskablePPO")
     with zipfile.ZipFile("model.zip", "w") as archive:
         archive.writestr("data", "{}")
         with io.BytesIO() as file:
-            torch.save({"action_net.weight": Trap()}, file)
+            torch.save({"action_net.weight": PickleTrap()}, file)
             archive.writestr("policy.pth", file.getvalue())
-    expect("is not a model of MaskablePPO")
+    expect_error("is not a model of MaskablePPO")
     assert not Path("trapped").exists()

@@ -59,9 +59,9 @@ def list_played_actions(player, tables):
         (replace(game("nolimit_holdem_6p"), stacks=[3, 200, 7, 40, 12, 90]), THREE, "observation"),
         (game("nolimit_holdem_2to9"), THREE, "history"),
     ],
-    ids=["two", "two_short", "six", "six_short", "two_to_nine"],
+    ids=["2_seats", "2_seats_short", "6_seats", "6_seats_short", "2_to_9_seats"],
 )
-def test_listed_sizes_are_played_as_in_the_game_with_sizes(full, sizes, features):
+def test_player_plays_listed_sizes_as_in_the_game_with_sizes(full, sizes, features):
     """Hands of random listed sizes, in lock-step: equal chips, probabilities and values."""
     sized = add_sizes(full, sizes)
     trained = build_network(sized, features)
@@ -79,13 +79,13 @@ def test_listed_sizes_are_played_as_in_the_game_with_sizes(full, sizes, features
         assert np.array_equal((probs > 0).sum(1), (probs_by_size > 0).sum(1))
         assert np.array_equal((~np.isnan(values)).sum(1), legal.sum(1))
         for action in range(legal.shape[1]):
-            able = np.flatnonzero(legal[:, action])
-            trial = tables_from_records(sized, in_sized.records[rows[able]])
-            trial.step(np.full(len(able), action))
-            chips = trial.records["paid"][np.arange(len(able)), before["to_act"][able]]
+            can_act = np.flatnonzero(legal[:, action])
+            trial = tables_from_records(sized, in_sized.records[rows[can_act]])
+            trial.step(np.full(len(can_act), action))
+            chips = trial.records["paid"][np.arange(len(can_act)), before["to_act"][can_act]]
             action_in_full = np.where(action < RAISE, action, chips)
-            assert np.array_equal(probs[able, action_in_full], probs_by_size[able, action])
-            assert np.array_equal(values[able, action_in_full], values_by_size[able, action])
+            assert np.array_equal(probs[can_act, action_in_full], probs_by_size[can_act, action])
+            assert np.array_equal(values[can_act, action_in_full], values_by_size[can_act, action])
         state_values = player.state_values(before)
         assert state_values == pytest.approx(trained.state_values(in_sized.records[rows]))
         actions = (legal * generator.random(legal.shape)).argmax(1)
@@ -98,7 +98,7 @@ def test_listed_sizes_are_played_as_in_the_game_with_sizes(full, sizes, features
         assert np.array_equal(in_full.records[name], in_sized.records[name]), name
 
 
-def test_unlisted_amounts_are_seen_in_chips_and_answered_by_listed_sizes():
+def test_player_sees_unlisted_amounts_and_answers_with_listed_sizes():
     player = build_player(HOLDEM, THREE)
     seven = play_line(HOLDEM, 7)  # pot after a call: 14
     assert list_played_actions(player, seven) == [FOLD, CALL, 14, 21, 200]
@@ -109,7 +109,7 @@ def test_unlisted_amounts_are_seen_in_chips_and_answered_by_listed_sizes():
     assert np.flatnonzero(~np.isnan(values[0])).tolist() == [FOLD, CALL, 14, 21, 200]
 
 
-def test_sizes_out_of_range_are_the_smallest_raise_or_all_in():
+def test_sizes_out_of_range_become_the_smallest_raise_or_all_in():
     player = build_player(HOLDEM, FIVE)
     # A raise to 60 over the blind of 2 has to be raised by 58 more, and half of the pot is 60.
     assert list_played_actions(player, play_line(HOLDEM, 60)) == [FOLD, CALL, 118, 120, 180, 200]
@@ -121,7 +121,7 @@ def test_sizes_out_of_range_are_the_smallest_raise_or_all_in():
     assert list_played_actions(build_player(short, FIVE), play_line(short)) == [FOLD, CALL, 4, 6]
 
 
-def test_an_amount_that_does_not_reopen_the_betting_is_not_raised():
+def test_player_does_not_raise_if_betting_is_not_reopened():
     """A bet of 10, then all-in for 2 more: the seat that bet can only call or fold."""
     six = game("nolimit_holdem_6p")
     short = replace(six, seats=3, blinds=[1, 2, 0], openers=[2, 0, 0, 0], stacks=[100, 14, 100])
@@ -138,22 +138,22 @@ def save_run(folder, of_game, player):
     return str(folder)
 
 
-def test_a_saved_player_of_the_game_with_sizes_is_loaded_for_the_full_game(tmp_path):
+def test_saved_player_of_the_game_with_sizes_loads_for_the_full_game(tmp_path):
     trained = build_network(sized := add_sizes(HOLDEM, THREE))
     run, (record,) = save_run(tmp_path / "run", sized, trained), play_line(HOLDEM, 7).records[None]
     loaded = load_player(run, HOLDEM)
     probs = loaded.action_probs(record)
     assert np.array_equal(probs, BetSizesPlayer(HOLDEM, sized, trained).action_probs(record))
-    again = BetSizesPlayer.from_dict(loaded.to_dict(), HOLDEM, "cpu")
-    assert np.array_equal(again.action_probs(record), probs)
+    restored = BetSizesPlayer.from_dict(loaded.to_dict(), HOLDEM, "cpu")
+    assert np.array_equal(restored.action_probs(record), probs)
     greedy = load_player(f"{run}:current:greedy", HOLDEM).action_probs(record)
     assert greedy.max() == 1
     assert probs[0, greedy.argmax()] > 0
-    other = replace(sized, name="five", bet_sizes=FIVE)
-    for refusing in (other, replace(HOLDEM, name="deep", stacks=300)):
-        message = f"of nolimit_holdem_sizes, not of this {refusing.name}"
+    other_sizes = replace(sized, name="five", bet_sizes=FIVE)
+    for other_game in (other_sizes, replace(HOLDEM, name="deep", stacks=300)):
+        message = f"of nolimit_holdem_sizes, not of this {other_game.name}"
         with pytest.raises(ConfigError, match=message):
-            load_player(run, refusing)
+            load_player(run, other_game)
     of_full_game = save_run(tmp_path / "full", HOLDEM, build_player(HOLDEM, THREE))
     with pytest.raises(ConfigError, match="of nolimit_holdem, not of this nolimit_holdem_sizes"):
         load_player(of_full_game, sized)

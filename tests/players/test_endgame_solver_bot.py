@@ -1,4 +1,4 @@
-"""The bot that solves the last street."""
+"""Bot that solves the last street."""
 
 import shutil
 from dataclasses import replace
@@ -23,18 +23,18 @@ from poker_rl.players.bots.endgame_solver_bot import EndgameSolverBot
 DEEP, SIZES = replace(game("nolimit_leduc"), stacks=40), [0.5, 1.0, "all_in"]
 
 
-def solver(definition, policy, **settings):
+def build_solver(definition, policy, **settings):
     defaults = {"iterations": 100, "range_share": 0.2, "bet_sizes": None}
     return EndgameSolverBot(game=definition, policy=policy, **{**defaults, **settings})
 
 
-def exploitability(definition, player):
+def measure_exploitability(definition, player):
     return evaluate_on_public_tree(definition, player)[0].mean() / definition.unit_chips
 
 
-def test_plays_an_equilibrium_of_a_game_with_one_street():
+def test_solver_plays_an_equilibrium_of_a_game_with_one_street():
     """Kuhn poker has one street; the first seat loses 1/18 antes a hand at an equilibrium."""
-    player = solver(kuhn(), "uniform", iterations=2000)
+    player = build_solver(kuhn(), "uniform", iterations=2000)
     gains, values = evaluate_on_public_tree(kuhn(), player)
     assert values[0] == pytest.approx(-1 / 18, abs=1e-3)
     assert gains.sum() < 2e-3
@@ -54,16 +54,16 @@ TWO_SIZES = game("nolimit_leduc"), [1.0, "all_in"]
     ],
 )
 def test_solving_lowers_the_exploitability(definition, bet_sizes, policy, most):
-    before = exploitability(definition, load_player(policy, definition))
-    player = solver(definition, policy, bet_sizes=bet_sizes)
-    assert exploitability(definition, player) < most * before
+    before = measure_exploitability(definition, load_player(policy, definition))
+    player = build_solver(definition, policy, bet_sizes=bet_sizes)
+    assert measure_exploitability(definition, player) < most * before
 
 
 def play_line(deck, *actions):
     return deal_tables(DEEP, actions=actions, decks=np.array([deck])).records
 
 
-def test_listed_sizes_until_two_raises_then_the_largest():
+def test_endgame_lines_have_all_sizes_until_two_raises_then_the_largest():
     sized, start = replace(DEEP, bet_sizes=SIZES), play_line([4, 0, 5], CALL, CALL)
     lines = enumerate_endgame_lines(DEEP, sized, start, np.array([7]))
 
@@ -82,31 +82,31 @@ def test_listed_sizes_until_two_raises_then_the_largest():
     assert shares == pytest.approx([1, 1, 2, 12, 24])  # raises to 2, 3-4, 5-16 and 17-40
 
 
-def test_a_dominated_hand_folds_after_its_own_odd_bet():
-    player = solver(DEEP, "uniform", bet_sizes=SIZES)
-    jack = play_line([0, 2, 5], CALL, CALL, 10, 24)  # a king on the board, a queen is opposite
+def test_dominated_hand_folds_after_its_own_unlisted_bet():
+    player = build_solver(DEEP, "uniform", bet_sizes=SIZES)
+    jack = play_line([0, 2, 5], CALL, CALL, 10, 24)  # a king on the board, the opponent has a queen
     assert player.action_probs(jack)[0, FOLD] > 0.9
 
 
-def test_an_equilibrium_stays_an_equilibrium(monkeypatch):
-    """A solution for the other seat's range alone has the value of the game, but is not safe."""
+def test_safe_solving_keeps_an_equilibrium(monkeypatch):
+    """Solving for the other seat's range alone keeps the value of the game, but is not safe."""
     settings = {"alpha": np.inf, "beta": -np.inf, "gamma": 1.0, "iterations_per_step": 500}
     cfr = PublicCFR(**settings, game=leduc())
     cfr.learn()
     average = cfr.players()["average"]
     monkeypatch.setattr(endgame_solver_bot, "load_base_player", lambda *args: average)
     safe, unsafe = (
-        solver(leduc(), "average", range_share=share, iterations=1000) for share in (0.2, 1.0)
+        build_solver(leduc(), "average", range_share=share, iterations=1000) for share in (0.2, 1.0)
     )
-    assert exploitability(leduc(), safe) < 0.005
-    assert exploitability(leduc(), unsafe) > 0.015
+    assert measure_exploitability(leduc(), safe) < 0.005
+    assert measure_exploitability(leduc(), unsafe) > 0.015
     for player in (safe, unsafe):
         first_seat_value = evaluate_on_public_tree(leduc(), player)[1][0]
         assert first_seat_value == pytest.approx(-0.0856, abs=2e-3)
 
 
 def play_tables(definition, player, count=40):
-    """Yield tables in play, until all hands are over."""
+    """Yield the unfinished tables before each move, until all hands are over."""
     tables, generator = deal_tables(definition, count), np.random.default_rng(0)
     while len(rows := np.flatnonzero(tables.records["over"] == 0)):
         records = tables.records.take(rows)
@@ -116,33 +116,33 @@ def play_tables(definition, player, count=40):
 
 
 @pytest.mark.parametrize("name", ["flop_holdem", "nolimit_leduc_sizes", "nolimit_leduc"])
-def test_a_batch_gets_the_same_as_each_table_alone(name):
+def test_probabilities_of_a_batch_equal_those_of_single_tables(name):
     definition = game(name)
     settings = {"bet_sizes": [0.5, "all_in"] if name == "nolimit_leduc" else None}
-    policy_name, earlier = "tight" if "holdem" in name else "uniform", 0
-    player = solver(definition, policy_name, **settings)
+    policy_name, earlier_count = "tight" if "holdem" in name else "uniform", 0
+    player = build_solver(definition, policy_name, **settings)
     policy = load_player(player.policy, definition)
     last_street = len(definition.board_cards) - 1
     for records in play_tables(definition, policy):
         probs = player.action_probs(records)
-        fresh = solver(definition, player.policy, **settings)
-        alone = [fresh.action_probs(records[i : i + 1])[0] for i in range(len(records))]
-        np.testing.assert_allclose(probs, alone, atol=1e-6)
+        new_player = build_solver(definition, player.policy, **settings)
+        single_probs = [new_player.action_probs(records[i : i + 1])[0] for i in range(len(records))]
+        np.testing.assert_allclose(probs, single_probs, atol=1e-6)
         np.testing.assert_allclose(probs.sum(1), 1, atol=1e-6)
-        before = records["street"] < last_street
-        before &= records["paid"].max(1) < np.max(definition.stacks or np.inf)  # no all-in
-        assert (probs[before] == policy.action_probs(records[before])).all()
-        earlier += before.sum()
-    assert earlier
+        is_earlier = records["street"] < last_street
+        is_earlier &= records["paid"].max(1) < np.max(definition.stacks or np.inf)  # no all-in
+        assert (probs[is_earlier] == policy.action_probs(records[is_earlier])).all()
+        earlier_count += is_earlier.sum()
+    assert earlier_count
 
 
-def test_a_blind_that_is_all_in_leaves_the_first_decision_to_the_policy():
+def test_base_policy_decides_first_if_a_blind_is_all_in():
     definition = replace(game("limit_holdem"), stacks=2)
-    tables, player = deal_tables(definition, 5), solver(definition, "call")
+    tables, player = deal_tables(definition, 5), build_solver(definition, "call")
     assert (player.action_probs(tables.records)[:, CALL] == 1).all()
 
 
-def test_the_policy_is_looked_up_in_the_folders_of_the_user(tmp_path, get_refusal):
+def test_base_policy_is_looked_up_in_the_users_config_folder(tmp_path, get_refusal):
     options = tmp_path / "player"
     options.mkdir()
     search = (SHIPPED_OPTION_DIR / "player" / "lhe_endgame.yaml").read_text()
@@ -161,9 +161,9 @@ def test_the_policy_is_looked_up_in_the_folders_of_the_user(tmp_path, get_refusa
         ("limit_holdem", "lhe_endgame", "policy: lhe_endgame searches itself$"),
     ],
 )
-def test_refusals(name, policy, message):
+def test_unsupported_games_and_base_policies_are_refused(name, policy, message):
     with pytest.raises(ConfigError, match=f"^{message}"):
-        solver(game(name), policy)
+        build_solver(game(name), policy)
 
 
 WIN_MARGINS = np.array([[0, 1, 1], [-1, 0, 1], [-1, -1, 0]], np.float32)  # of A, K, Q
@@ -173,8 +173,8 @@ IS_DISJOINT = 1 - np.eye(3, dtype=np.float32)
 @pytest.mark.parametrize(
     ("called", "folded", "other_folded", "no_bluff"), [(3, 1, 1, -1), (8, 2, 1, -1), (8, 2, 2, -2)]
 )
-def test_calls_so_often_that_a_bluff_wins_nothing(called, folded, other_folded, no_bluff):
-    """The own hand is a king, the other one an ace or a queen, which is the hand to bluff with."""
+def test_all_in_solver_calls_so_that_a_bluff_wins_nothing(called, folded, other_folded, no_bluff):
+    """The own hand is a king, the opponent has an ace or, as a bluff, a queen."""
     stakes = AllInStakes(called, folded, checked=folded, other_folded=other_folded)
     ranges = np.array([0, 1, 0], np.float32), np.array([0.5, 0, 0.5], np.float32)
     king_calls = solve_all_in(WIN_MARGINS, IS_DISJOINT, *ranges, stakes, 2000)[1]

@@ -15,83 +15,83 @@ from poker_rl.games.poker.position_notation import parse_position
 from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
 from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
 
-HOLDEM, RING, DRAWN = (game(f"limit_holdem{n}") for n in ("", "_6p", "_2to9"))
+HOLDEM, RING, SEATS_2TO9 = (game(f"limit_holdem{n}") for n in ("", "_6p", "_2to9"))
 
 
-def tight(game=HOLDEM, **settings):
+def build_tight(game=HOLDEM, **settings):
     return bot("tight", game, **settings)
 
 
-def probs(game, records):
-    return tight(game).compute_win_probs(records)
+def win_probs(game, records):
+    return build_tight(game).compute_win_probs(records)
 
 
-def test_chen_order():
+def test_chen_percentiles_of_starting_hands():
     order = compute_chen_percentiles()
     held = order[np.triu_indices(52, 1)]
-    assert held.mean() == pytest.approx(0.5)  # as of any order, ties counting half
+    assert held.mean() == pytest.approx(0.5)  # as in any order, as ties count half
     assert (order == order.T).all()
-    # Above aces is nobody, and six holdings are as good; 72, 82, 83, 92, ... are all below 73.
+    # No hand beats aces, and six combinations are equal; 72, 82, 83, 92, ... are all below 73.
     assert order[*cards("AsAh")] == 1 - 3 / 1326
     assert held.min() == order[*cards("7s2h")] == order[*cards("7d2c")]
 
 
-def shares(record, definition):
-    """Return the probability to beat one random holding, by another evaluator."""
+def enumerate_win_prob(record, definition):
+    """Return the probability to beat one random hand, computed with phevaluator."""
     seat, shown = int(record["to_act"]), sum(definition.board_cards[: record["street"] + 1])
     deck = record["deck"].tolist()
     own, first = deck[2 * seat : 2 * seat + 2], 2 * definition.seats
     board = deck[first : first + shown]
-    mine = evaluate_cards(*own, *board)
-    rest = [card for card in range(52) if card not in own + board]
-    others = [evaluate_cards(*pair, *board) for pair in combinations(rest, 2)]
-    return float(np.mean([(mine < other) + (mine == other) / 2 for other in others]))
+    own_rank = evaluate_cards(*own, *board)
+    unseen = [card for card in range(52) if card not in own + board]
+    other_ranks = [evaluate_cards(*pair, *board) for pair in combinations(unseen, 2)]
+    return float(np.mean([(own_rank < other) + (own_rank == other) / 2 for other in other_ranks]))
 
 
 @pytest.mark.parametrize("definition", [HOLDEM, RING], ids=lambda game: game.name)
-def test_probabilities_after_the_flop(definition):
+def test_win_probs_after_the_flop_match_phevaluator(definition):
     records = play_records(definition, 60, seed=3)
     records = records[records["street"] > 0]
     for street in (1, 2, 3):
-        some = records[records["street"] == street][:8]
-        assert len(some) == 8
-        expected = [shares(each, definition) ** (each["live"] - 1.0) for each in some]
-        np.testing.assert_allclose(probs(definition, some), expected, rtol=1e-12)
+        sample = records[records["street"] == street][:8]
+        assert len(sample) == 8
+        expected = [enumerate_win_prob(each, definition) ** (each["live"] - 1.0) for each in sample]
+        np.testing.assert_allclose(win_probs(definition, sample), expected, rtol=1e-12)
 
 
-def test_known_probabilities():
+def test_win_probs_of_known_cases():
     to_river = [CALL] * 6
-    # A board that plays for everybody, and one whose only better holding is the own one.
-    assert probs(HOLDEM, hand("2c3c 2d3d AsKsQs Js Ts", *to_river)) == [0.5]
-    assert probs(HOLDEM, hand("Ts2c 2d3d AsKsQs Js 2h", *to_river)) == [1]
-    # Before the flop Chen's order, against each of those who are still in.
+    # A royal flush on the board, and one that needs a card of the own hand.
+    assert win_probs(HOLDEM, hand("2c3c 2d3d AsKsQs Js Ts", *to_river)) == [0.5]
+    assert win_probs(HOLDEM, hand("Ts2c 2d3d AsKsQs Js 2h", *to_river)) == [1]
+    # Before the flop by Chen's order, against each opponent that has not folded.
     aces = compute_chen_percentiles()[*cards("AsAh")]
-    assert probs(HOLDEM, hand("2c3c AsAh 7h8s9s Jc Kd")) == aces
+    assert win_probs(HOLDEM, hand("2c3c AsAh 7h8s9s Jc Kd")) == aces
     ring = "2c3c 2d3d AsAh 4c5c 4d5d 6c6d 7h8s9s Jc Kd"
-    assert probs(RING, hand(ring, game=RING)) == pytest.approx(aces**5)
+    assert win_probs(RING, hand(ring, game=RING)) == pytest.approx(aces**5)
     later = hand(ring, RAISE, FOLD, FOLD, FOLD, CALL, RAISE, game=RING)
-    assert probs(RING, later) == pytest.approx(aces**2)
+    assert win_probs(RING, later) == pytest.approx(aces**2)
 
 
-def test_what_it_does():
-    def does(deck, *actions):
-        return tight().action_probs(hand(deck, *actions))[0].tolist()
+def test_choices_of_the_tight_bot():
+    def choose(deck, *actions):
+        return build_tight().action_probs(hand(deck, *actions))[0].tolist()
 
     flop = "8h9sQs Jc Kd"
-    assert does(f"2c7d AsAh {flop}") == [0, 0, 1]
-    assert does(f"2c7d AsAh {flop}", RAISE, RAISE, RAISE) == [1, 0, 0]  # the other seat, 72
-    assert does(f"AsAh 2c7d {flop}", RAISE, RAISE, RAISE) == [0, 1, 0]  # no raise is left
-    assert does(f"2c7d AsAh {flop}", CALL, CALL) == [0, 1, 0]  # checking is free
-    assert does(f"2c7d AsAh {flop}", CALL, CALL, CALL, RAISE) == [1, 0, 0]
-    middling = does(f"2c7d Js8d {flop}")  # .52 of the holdings come later
+    assert choose(f"2c7d AsAh {flop}") == [0, 0, 1]
+    assert choose(f"2c7d AsAh {flop}", RAISE, RAISE, RAISE) == [1, 0, 0]  # seat 0 has 72
+    assert choose(f"AsAh 2c7d {flop}", RAISE, RAISE, RAISE) == [0, 1, 0]  # no raise is left
+    assert choose(f"2c7d AsAh {flop}", CALL, CALL) == [0, 1, 0]  # checking is free
+    assert choose(f"2c7d AsAh {flop}", CALL, CALL, CALL, RAISE) == [1, 0, 0]
+    middling = choose(f"2c7d Js8d {flop}")  # better than .52 of the hands
     assert middling == [0, 1, 0]
-    assert tight(raise_threshold=0.4).action_probs(hand(f"2c7d Js8d {flop}"))[0, RAISE] == 1
+    assert build_tight(raise_threshold=0.4).action_probs(hand(f"2c7d Js8d {flop}"))[0, RAISE] == 1
 
 
 @pytest.mark.parametrize("simulations", [1, 7, 200])
-def test_visits(simulations):
-    records = play_records(DRAWN, 30, seed=0)
-    player = bot("mcts", DRAWN, simulations=simulations)
+def test_mcts_bot_tries_all_actions_and_plays_the_most_visited(simulations):
+    records = play_records(SEATS_2TO9, 30, seed=0)
+    player = bot("mcts", SEATS_2TO9, simulations=simulations)
     visits, legal = player.count_visits(records), player.legal_mask(records)
     assert (visits.sum(1) == simulations).all()
     assert not visits[~legal].any()
@@ -101,18 +101,18 @@ def test_visits(simulations):
     assert (visits[probs == 1] == visits.max(1)).all()
 
 
-def test_kuhn():
-    """With a certain outcome it makes no mistake: it never folds a king nor calls with a jack."""
+def test_mcts_bot_makes_no_mistake_with_a_certain_outcome_in_kuhn():
+    """It never folds a king and never calls with a jack."""
     kuhn = game("kuhn")
     tree = get_tree(kuhn)
     for seed in range(10):
         policy = bot("mcts", kuhn, seed=seed).action_probs(tree.infoset_records)
-        of = dict(zip(tree.infoset_names, policy.tolist(), strict=True))
+        policy_by_infoset = dict(zip(tree.infoset_names, policy.tolist(), strict=True))
         for name in ("0 J cr", "1 J r"):
-            assert of[name] == [1, 0, 0]
+            assert policy_by_infoset[name] == [1, 0, 0]
         for name in ("0 K cr", "1 K r"):
-            assert of[name] == [0, 1, 0]
-        assert of["1 K c"] == [0, 0, 1]
+            assert policy_by_infoset[name] == [0, 1, 0]
+        assert policy_by_infoset["1 K c"] == [0, 0, 1]
 
 
 SAMPLES = 40_000
@@ -121,7 +121,7 @@ SEAT_0, SEAT_1 = "Jh9h", "AsKd"  # seat 0 is the first to act after the flop
 BOARD = "Th8c2hQs3d"
 
 
-def strength(hole, board):
+def evaluate(hole, board):
     """Return the strength of hole cards with a board."""
     return int(evaluate_best_five(np.array(hole + board), len(hole + board), 4))
 
@@ -131,21 +131,21 @@ def enumerate_equity(own, board, share=1.0):
     own_cards, board_cards = cards(own), cards(board)
     unseen = sorted(set(range(52)) - set(own_cards) - set(board_cards))
     hands = [list(pair) for pair in combinations(unseen, 2)]
-    strengths = sorted(strength(pair, board_cards) for pair in hands)
+    strengths = sorted(evaluate(pair, board_cards) for pair in hands)
     least = strengths[int((1 - share) * len(strengths))]
-    won = []
+    results = []
     for pair in hands:
-        if strength(pair, board_cards) >= least:
+        if evaluate(pair, board_cards) >= least:
             for river in combinations(set(unseen) - set(pair), 5 - len(board_cards)):
                 final_board = [*board_cards, *river]
-                mine, theirs = strength(own_cards, final_board), strength(pair, final_board)
-                won.append((mine > theirs) + (mine == theirs) / 2)
-    return float(np.mean(won))
+                own_score, opp_score = evaluate(own_cards, final_board), evaluate(pair, final_board)
+                results.append((own_score > opp_score) + (own_score == opp_score) / 2)
+    return float(np.mean(results))
 
 
 @pytest.mark.parametrize("raised", [False, True])
 @pytest.mark.parametrize(("street", "board"), [("river", BOARD), ("turn", BOARD[:8])])
-def test_equity_is_that_of_an_enumeration(street, board, raised):
+def test_estimated_equity_matches_an_enumeration(street, board, raised):
     line = [*CHECKED_TO_TURN, *([CALL, CALL] if street == "river" else [])]
     player = bot("pot_odds", samples=SAMPLES, any_hand_prob=0.0, share_after_raises=[1.0, 0.4])
     record = hand(SEAT_0 + SEAT_1 + BOARD, *line, *([CALL, RAISE] if raised else []))
@@ -162,7 +162,7 @@ def test_equal_hands_divide_the_pot():
     assert equity[0] == pytest.approx(1 / 3)
 
 
-def test_each_raise_of_an_opponent_lowers_the_equity():
+def test_each_raise_of_an_opponent_lowers_the_estimated_equity():
     player = bot("pot_odds", samples=SAMPLES)
     deck = "Td9d" + SEAT_1 + BOARD
     flop_raise = [RAISE, CALL, CALL, RAISE]
@@ -196,7 +196,7 @@ def test_each_raise_of_an_opponent_lowers_the_equity():
         ("nolimit_holdem_sizes", [], {"bet_pot_share": 30.0}, "raise_all_in"),
     ],
 )
-def test_a_no_limit_bet_is_the_raise_nearest_to_the_pot_share(name, moves, settings, bet):
+def test_bet_is_the_raise_nearest_to_the_pot_share(name, moves, settings, bet):
     definition = game(name)
     deck = np.array([cards("AsAdAhAc" + BOARD)])
     tables = deal_tables(definition, actions=moves, decks=deck)

@@ -11,13 +11,13 @@ from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import tables_from_records
 from poker_rl.players.bots.holdem_bot import find_smallest_raises, to_legal_action_probs
 
-HOLDEM = ["tight", "chen", "sklansky", "rules", "sklansky_randomized", "rules_randomized"]
-HOLDEM += ["pot_odds"]
-BOTS = [*HOLDEM, "mcts"]
+HOLDEM_BOTS = ["tight", "chen", "sklansky", "rules", "sklansky_randomized", "rules_randomized"]
+HOLDEM_BOTS += ["pot_odds"]
+BOTS = [*HOLDEM_BOTS, "mcts"]
 GAMES = ["limit_holdem", "limit_holdem_2to9", "nolimit_holdem_6p", "nolimit_holdem_sizes"]
 
 
-def test_an_illegal_choice_is_a_call():
+def test_illegal_choice_becomes_a_call():
     limit = np.array([[True, True, True], [False, True, True], [True, True, False]])
     choice_probs = np.array([[0.5, 0.25, 0.25]] * 3)
     expected = [[0.5, 0.25, 0.25], [0, 0.75, 0.25], [0.5, 0.5, 0]]
@@ -30,7 +30,7 @@ def test_an_illegal_choice_is_a_call():
 
 @pytest.mark.parametrize("game_name", GAMES)
 @pytest.mark.parametrize("name", BOTS)
-def test_play_is_legal(name, game_name):
+def test_bots_choose_only_legal_actions(name, game_name):
     definition = game(game_name)
     _, moves = play(definition, 40, seed=4)
     records = np.concatenate([move.records for move in moves])
@@ -49,35 +49,35 @@ def test_play_is_legal(name, game_name):
     "game_name", ["limit_holdem", "limit_holdem_2to9", "nolimit_holdem_6p_sizes"]
 )
 @pytest.mark.parametrize("name", ["mcts", "pot_odds"])
-def test_bots_that_sample_depend_on_the_information_set_alone(name, game_name):
+def test_sampling_bots_depend_only_on_the_information_set(name, game_name):
     """Hidden cards, random states and the order of the tables do not matter; the own cards do."""
     definition = game(game_name)
     records = np.concatenate([move.records for move in play(definition, 25, seed=5)[1]])
     player = bot(name, definition)
     compute = player.count_visits if name == "mcts" else player.action_probs
-    before, answers = records.copy(), compute(records)
-    assert (compute(records[::-1]) == answers[::-1]).all()
+    before, results = records.copy(), compute(records)
+    assert (compute(records[::-1]) == results[::-1]).all()
     assert records.tobytes() == before.tobytes()
-    others = tables_from_records(definition, records.copy())
-    others.resample_hidden_cards()
-    others.records["draws"] += np.uint64(7)
-    for field in ("hand", "rank"):  # what an earlier showdown may have left there
-        others.records[field] = 1
-    assert (others.records["deck"] != records["deck"]).any(1).all()
-    assert (compute(others.records) == answers).all()
+    redealt = tables_from_records(definition, records.copy())
+    redealt.resample_hidden_cards()
+    redealt.records["draws"] += np.uint64(7)
+    for field in ("hand", "rank"):  # an earlier showdown may have left values
+        redealt.records[field] = 1
+    assert (redealt.records["deck"] != records["deck"]).any(1).all()
+    assert (compute(redealt.records) == results).all()
     if player.is_suit_invariant:
         other_suits = records.copy()
         other_suits["deck"] = records["deck"] // 4 * 4 + (records["deck"] + 1) % 4
-        assert (compute(other_suits) == answers).all()
+        assert (compute(other_suits) == results).all()
     rows = np.arange(len(records))
     own_card = 2 * records["to_act"].astype(int)
-    others.records["deck"][rows, own_card] = others.records["deck"][rows, 51]
-    assert (compute(others.records) != answers).any(1).mean() > (0.9 if name == "mcts" else 0.1)
+    redealt.records["deck"][rows, own_card] = redealt.records["deck"][rows, 51]
+    assert (compute(redealt.records) != results).any(1).mean() > (0.9 if name == "mcts" else 0.1)
 
 
 @pytest.mark.parametrize("definition", ["kuhn", "big2"])
-@pytest.mark.parametrize("name", HOLDEM)
-def test_other_games_are_refused(name, definition):
+@pytest.mark.parametrize("name", HOLDEM_BOTS)
+def test_holdem_bots_refuse_other_games(name, definition):
     with pytest.raises(ConfigError, match=rf"thirteen ranks and four suits, not {definition}$"):
         bot(name, game(definition))
 
@@ -95,7 +95,7 @@ WINNINGS = [
 
 
 @pytest.mark.parametrize(("game_name", "name", "opponent", "won", "half_width", "deals"), WINNINGS)
-def test_winnings_are_those_of_a_longer_match(game_name, name, opponent, won, half_width, deals):
+def test_winnings_agree_with_a_longer_match(game_name, name, opponent, won, half_width, deals):
     definition = game(game_name)
     players = bot(name, definition), bot(opponent, definition)
     result = play_match(definition, *players, opponent, deals, seed=7)

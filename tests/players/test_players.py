@@ -43,7 +43,7 @@ def network(game, sharing="shared", instances=1, features="observation"):
     return build_network_player(game, features, sharing, instances=instances, scale=1.0)
 
 
-def table(game):
+def table_player(game):
     return TabularPlayer(game, get_tree(game).build_uniform_policy() ** 2 * 2)
 
 
@@ -55,12 +55,12 @@ KNOWN += [(LEDUC, {"uniform": 4.7472222, "fold": 2, "call": 2.9333333, "raise": 
 def test_known_nash_conv_of_bots(game, expected):
     tree = get_tree(game)
     policies = {name: bot(name, game).action_probs(tree.infoset_records) for name in expected}
-    found = {name: nash_conv(tree, policy) for name, policy in policies.items()}
-    assert found == pytest.approx(expected, abs=1e-7)
+    nash_convs = {name: nash_conv(tree, policy) for name, policy in policies.items()}
+    assert nash_convs == pytest.approx(expected, abs=1e-7)
 
 
 @pytest.mark.parametrize("alpha", [0, 0.1, 1 / 3])
-def test_equilibrium(alpha):
+def test_kuhn_equilibrium_bot_plays_an_equilibrium(alpha):
     tree = get_tree(KUHN)
     policy = KuhnEquilibriumBot(game=KUHN, alpha=alpha).action_probs(tree.infoset_records)
     assert nash_conv(tree, policy) == pytest.approx(0, abs=1e-12)
@@ -69,14 +69,14 @@ def test_equilibrium(alpha):
 
 
 @pytest.mark.parametrize("game", [LEDUC, replace(KUHN, ante=2)], ids=lambda game: game.name)
-def test_equilibrium_is_of_kuhn_alone(game):
+def test_kuhn_equilibrium_bot_refuses_other_games(game):
     with pytest.raises(ConfigError, match="Kuhn poker, not of"):
         bot("equilibrium", game)
 
 
 @pytest.mark.parametrize("game", [KUHN_3P, HOLDEM], ids=lambda game: game.name)
 @pytest.mark.parametrize("name", [*BOTS, "shared", "per_seat"])
-def test_only_legal_actions_have_a_probability(game, name):
+def test_only_legal_actions_have_positive_probabilities(game, name):
     records = sample_decisions(game, 200)
     legal = tables_from_records(game, records).legal_mask()
     player = bot(name, game) if name in BOTS else network(game, name)
@@ -88,14 +88,14 @@ def test_only_legal_actions_have_a_probability(game, name):
         assert (probs[legal] > 0).all()
 
 
-def test_an_action_of_probability_0_is_not_sampled():
+def test_actions_of_probability_zero_are_not_sampled():
     probs = np.array([[0.5, 0.5], [np.nan, np.nan]])
     assert sample_from_probs(probs[:1], np.array([0.7])).tolist() == [1]
     with pytest.raises(ConfigError, match="probabilities that are not numbers"):
         sample_from_probs(probs, np.array([0.7, 0.7]))
 
 
-def test_network_of_each_decision():
+def test_get_network_index_of_each_decision():
     tree = get_tree(KUHN)
     records, seat, moves = tree.infoset_records, tree.infoset_seat, tree.infoset_records["moves"]
     assert get_network_index(KUHN, "shared", records).tolist() == [0] * 12
@@ -119,27 +119,27 @@ def test_each_network_decides_at_its_own_tables(sharing):
     changed = 1
     with torch.no_grad():
         player.module.layers[-1].bias[changed, 0, 1] += 1
-    moved = (player.action_probs(tree.infoset_records) != probs).any(1)
-    assert np.array_equal(moved, network_index == changed)
+    has_changed = (player.action_probs(tree.infoset_records) != probs).any(1)
+    assert np.array_equal(has_changed, network_index == changed)
 
 
 @pytest.mark.parametrize("sharing", ["shared", "per_betting_node"])
-def test_instances_decide_in_their_blocks(sharing):
+def test_each_instance_decides_at_its_block_of_tables(sharing):
     tree = get_tree(KUHN)
     player = network(KUHN, sharing, instances=3)
-    together = player.action_probs(np.tile(tree.infoset_records, 3))
-    together = together.reshape(3, tree.infoset_count, -1)
+    batch_probs = player.action_probs(np.tile(tree.infoset_records, 3))
+    batch_probs = batch_probs.reshape(3, tree.infoset_count, -1)
     for k in range(3):
-        alone = player.select_instance(k)
-        assert alone.instance_count == 1
-        assert alone.action_probs(tree.infoset_records) == pytest.approx(together[k], abs=1e-6)
-    assert len(np.unique(together.reshape(3, -1), axis=0)) == 3
+        single = player.select_instance(k)
+        assert single.instance_count == 1
+        assert single.action_probs(tree.infoset_records) == pytest.approx(batch_probs[k], abs=1e-6)
+    assert len(np.unique(batch_probs.reshape(3, -1), axis=0)) == 3
 
 
 PLAYERS = {
     "network": lambda: network(KUHN, "per_betting_node", features="rank"),
     "instances": lambda: network(KUHN, "per_seat", instances=3),
-    "table": lambda: table(KUHN),
+    "table": lambda: table_player(KUHN),
     "equilibrium": lambda: bot("equilibrium"),
     "raise": lambda: bot("raise"),
 }
@@ -167,8 +167,8 @@ def test_a_saved_player_has_the_same_probabilities(name, tmp_path):
 
 @pytest.fixture
 def run(tmp_path):
-    """A run folder with two snapshots; the players of each can be distinguished."""
-    folder = tmp_path / "a:b"  # a colon in a path is no player's name
+    """Run folder with two snapshots of different players."""
+    folder = tmp_path / "a:b"  # a colon in a path does not start a player's name
     folder.mkdir()
     save(folder, 90, {"current": bot("fold"), "average": bot("uniform")})
     save(folder, 100, {"current": bot("raise"), "average": bot("call")})
@@ -193,7 +193,7 @@ def test_ways_to_name_a_saved_player(suffix, expected, run):
     assert np.array_equal(load(expected).action_probs(records), probs)
 
 
-def test_an_instance_is_named_by_its_number(tmp_path):
+def test_instance_is_selected_by_its_number(tmp_path):
     player = network(KUHN, instances=3)
     save(tmp_path, 1, {"current": player})
     records = sample_decisions(KUHN, 200)
@@ -207,17 +207,17 @@ def test_an_instance_is_named_by_its_number(tmp_path):
 
 
 def test_greedy_takes_the_most_probable_action(tmp_path):
-    trained, taken = network(LEDUC), table(LEDUC)
-    save(tmp_path, 1, {"current": trained, "greedy": taken}, LEDUC)
+    trained, named_greedy = network(LEDUC), table_player(LEDUC)
+    save(tmp_path, 1, {"current": trained, "greedy": named_greedy}, LEDUC)
     records = sample_decisions(LEDUC, 200)
     probs = trained.action_probs(records)
     greedy = load(f"{tmp_path}@1:current:greedy", LEDUC)
     assert np.array_equal(greedy.action_probs(records), probs == probs.max(1, keepdims=True))
     loaded = type(greedy).from_dict(greedy.to_dict(), LEDUC, CPU)
     assert np.array_equal(loaded.action_probs(records), greedy.action_probs(records))
-    drawn = load(f"{tmp_path}:greedy", LEDUC).action_probs(records)
-    assert np.array_equal(drawn, taken.action_probs(records))
-    # of two actions equally likely the first
+    loaded_probs = load(f"{tmp_path}:greedy", LEDUC).action_probs(records)
+    assert np.array_equal(loaded_probs, named_greedy.action_probs(records))
+    # the first of two equally likely actions
     assert np.array_equal(load("uniform:greedy").action_probs(KUHN_FIRST), [[0, 1, 0]])
     with pytest.raises(ConfigError, match="nobody"):
         load(f"{tmp_path}:nobody:greedy", LEDUC)
@@ -225,7 +225,7 @@ def test_greedy_takes_the_most_probable_action(tmp_path):
         load("uniform:greedy:greedy", LEDUC)
 
 
-def test_refusals(run, tmp_path):
+def test_invalid_player_names_and_files_are_refused(run, tmp_path):
     def write(name, players):
         tree = {"game": KUHN.to_dict(), "players": players}
         checkpoint.save_atomically(tmp_path / f"{name}.pt", tree)
@@ -266,17 +266,17 @@ def test_refusals(run, tmp_path):
 
 
 @pytest.mark.parametrize("name", ["tight", "network"])
-def test_threads_may_share_a_player(name):
+def test_threads_can_share_a_player(name):
     player = network(HOLDEM, features="sorted_suits") if name == "network" else bot(name, HOLDEM)
     halves = [
         [records[i : i + 1] for i in range(20)]
         for records in (sample_decisions(HOLDEM, 200, seed) for seed in (1, 2))
     ]
-    alone = [[player.action_probs(table) for table in half] for half in halves]
-    both = Barrier(2)
+    expected_probs = [[player.action_probs(table) for table in half] for half in halves]
+    barrier = Barrier(2)
 
-    def again(half, expected):
-        both.wait()
+    def check_half(half, expected):
+        barrier.wait()
         for _ in range(10):
             for table, probs in zip(half, expected, strict=True):
                 assert (player.action_probs(table) == probs).all()
@@ -285,13 +285,13 @@ def test_threads_may_share_a_player(name):
     sys.setswitchinterval(1e-5)
     try:
         with ThreadPoolExecutor(2) as threads:
-            list(threads.map(again, halves, alone))
+            list(threads.map(check_half, halves, expected_probs))
     finally:
         sys.setswitchinterval(interval)
 
 
 class Faulty(Player):
-    """Gives the same row at each table."""
+    """Returns the same row of probabilities for each table."""
 
     def __init__(self, row):
         self.row = row
@@ -311,28 +311,28 @@ class Faulty(Player):
     ],
 )
 def test_invalid_probabilities_are_refused(row, problem):
-    right = [0.0, 0.25, 0.75]
-    assert compute_checked_probs(KUHN, Faulty(right), KUHN_FIRST).tolist() == [right]
+    valid = [0.0, 0.25, 0.75]
+    assert compute_checked_probs(KUHN, Faulty(valid), KUHN_FIRST).tolist() == [valid]
     with pytest.raises(ConfigError, match=f"player test_players.Faulty .*{problem}"):
         compute_checked_probs(KUHN, Faulty(row), KUHN_FIRST)
 
 
-def test_greedy_raises_where_raises_of_all_sizes_together_come_first():
+def test_greedy_raises_if_all_sizes_together_are_most_probable():
     game = load_game("nolimit_leduc")
     mixed = Faulty([0, 0.4, 0.1, 0.3, 0.2, 0, 0])  # call, or raise to 2, 3, 4 chips
     greedy = GreedyWrapper(game, mixed).action_probs(deal_tables(game).records)
     assert greedy.tolist() == [[0, 0, 0, 1, 0, 0, 0]]
 
 
-FILES = sorted(PRETRAINED_FOLDER.glob("*.pt"))
+PRETRAINED = sorted(PRETRAINED_FOLDER.glob("*.pt"))
 
 
-def test_checksums_of_all_files_are_listed():
+def test_checksums_of_all_pretrained_files_are_listed():
     lines = (PRETRAINED_FOLDER / CHECKSUM_FILE).read_text().splitlines()
-    assert lines == [f"{hashlib.sha256(f.read_bytes()).hexdigest()}  {f.name}" for f in FILES]
+    assert lines == [f"{hashlib.sha256(f.read_bytes()).hexdigest()}  {f.name}" for f in PRETRAINED]
 
 
-def test_a_changed_or_unlisted_file_is_an_error(tmp_path, monkeypatch, get_refusal):
+def test_changed_or_unlisted_pretrained_file_is_refused(tmp_path, monkeypatch, get_refusal):
     for file in (CHECKSUM_FILE, "leduc_ac.pt"):
         shutil.copy(PRETRAINED_FOLDER / file, tmp_path)
     monkeypatch.setattr(pretrained_bot, "PRETRAINED_FOLDER", tmp_path)
@@ -347,8 +347,8 @@ def test_a_changed_or_unlisted_file_is_an_error(tmp_path, monkeypatch, get_refus
         loader(LEDUC)("leduc_ac")
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
-def test_each_file_holds_one_player_in_16_bits_and_its_origin(file):
+@pytest.mark.parametrize("file", PRETRAINED, ids=lambda file: file.stem)
+def test_pretrained_file_holds_one_float16_player_and_its_origin(file):
     tree = load_snapshot(file)
     (state,) = tree["players"].values()
     assert {weight.dtype for weight in state["weights"].values()} == {torch.float16}
@@ -356,7 +356,7 @@ def test_each_file_holds_one_player_in_16_bits_and_its_origin(file):
     assert (SHIPPED_OPTION_DIR / "experiment" / f"{tree['origin']['experiment']}.yaml").is_file()
 
 
-def test_the_leduc_player_has_the_exploitability_of_its_comment():
+def test_pretrained_leduc_player_has_its_documented_exploitability():
     tree = get_tree(LEDUC)
     policy = loader(LEDUC)("leduc_ac").action_probs(tree.infoset_records)
     distance = exploitability(tree, policy) / LEDUC.unit_chips
@@ -364,20 +364,20 @@ def test_the_leduc_player_has_the_exploitability_of_its_comment():
     assert f"exploitability {distance:.4f}" in comment
 
 
-def test_the_limit_holdem_player_beats_call_and_values_its_hands():
-    """Of 500 deals the interval is some 140 thousandths of a big blind on either side of 350."""
+def test_pretrained_limit_holdem_player_beats_call_and_values_hands():
+    """In 500 deals it wins about 350 ± 140 mbb/hand."""
     load = loader(HOLDEM)
     player = load("lhe_ppo")
     won = play_match(HOLDEM, player, load("call"), "call", 500, 0)
     assert won.value - (won.half_width or 0) > 0
     records = deal_tables(HOLDEM, 100).records
-    worth = player.state_values(records)
-    assert worth.shape == (100,)
+    values = player.state_values(records)
+    assert values.shape == (100,)
     strength = loader(HOLDEM)("tight").action_probs(records)[:, 2]
-    assert np.corrcoef(worth, strength)[0, 1] > 0.5  # strong hands are worth more
+    assert np.corrcoef(values, strength)[0, 1] > 0.5  # strong hands are worth more
 
 
-def test_the_big2_player_beats_uniform_by_ten_points():
+def test_pretrained_big2_player_beats_uniform_by_ten_points():
     load = loader(BIG2)
     won = play_match(BIG2, load("big2_vine"), load("uniform"), "uniform", 100, 0)
     assert won.value - (won.half_width or 0) > 10

@@ -34,16 +34,16 @@ def test_chen_points(text, points):
 
 
 CHEN_FLOP = "8h9s2h Jc Kd"
-RARELY = 0.1 / 3  # each of three choices by deviation
+DEVIATION = 0.1 / 3  # probability of each choice by deviation
 
 
-def test_chen_choices():
+def test_chen_bot_choices():
     probs = get_probs("chen", f"4c4d AsQh {CHEN_FLOP}")  # 9 points
-    assert probs == pytest.approx([RARELY, RARELY, 0.9 + RARELY])
+    assert probs == pytest.approx([DEVIATION, DEVIATION, 0.9 + DEVIATION])
     assert get_probs("chen", f"4c4d AsQh {CHEN_FLOP}", deviation_prob=0) == [0, 0, 1]
     raised = get_probs("chen", f"4c4d AsQh {CHEN_FLOP}", *[RAISE] * 3, deviation_prob=0)
-    assert raised == [1, 0, 0]  # 5 points of the other seat
-    # No raise is left, and then no bet to fold to: there are two choices each.
+    assert raised == [1, 0, 0]  # seat 0 has 5 points
+    # Raising is illegal in the first case, folding in the second: two choices are left.
     capped = get_probs("chen", f"AsQh 4c4d {CHEN_FLOP}", RAISE, RAISE, RAISE)
     assert capped == pytest.approx([0.05, 0.95, 0])
     free = get_probs("chen", f"4c4d Js7h {CHEN_FLOP}", CALL, CALL, CALL)
@@ -55,28 +55,28 @@ def test_chen_choices():
 @pytest.mark.parametrize(
     ("name", "late"), [("limit_holdem", [0, 2]), ("limit_holdem_9p", [0, 0, 0, 1, 1, 1, 2, 2, 2])]
 )
-def test_chen_thresholds_by_position(name, late):
+def test_chen_bot_calls_weaker_hands_in_later_positions(name, late):
     definition = game(name)
-    called = []
+    call_probs = []
     for text in ("9s8s", "Ts8s", "Ks9s", "As5h"):  # 8, 7, 6 and 5 points
         deck = [card for card in range(52) if card not in cards(text)]
-        rows = hand(np.array(deck), CALL, game=definition).repeat(definition.seats)
-        rows["to_act"] = np.arange(definition.seats)
-        rows["paid"] = 0  # everyone faces a bet
+        records = hand(np.array(deck), CALL, game=definition).repeat(definition.seats)
+        records["to_act"] = np.arange(definition.seats)
+        records["paid"] = 0  # everyone faces a bet
         for seat in range(definition.seats):
-            rows["deck"][seat, 2 * seat : 2 * seat + 2] = cards(text)
-        called.append(bot("chen", definition, deviation_prob=0).action_probs(rows)[:, CALL])
+            records["deck"][seat, 2 * seat : 2 * seat + 2] = cards(text)
+        call_probs.append(bot("chen", definition, deviation_prob=0).action_probs(records)[:, CALL])
     position = np.array(late)
     expected = [np.ones_like(position), position >= 1, position >= 2, np.zeros_like(position)]
-    np.testing.assert_array_equal(called, expected)
+    np.testing.assert_array_equal(call_probs, expected)
 
 
-SHARES = [3.02, 5.13, 9.65, 25.19, 49.92]  # % of the 1326 hands, each range holding those before
+SHARES = [3.02, 5.13, 9.65, 25.19, 49.92]  # % of the 1326 hands; each range includes tighter ones
 
 
-def test_sklansky_shares():
-    held = np.array([find_tightest_sklansky_range(*pair) for pair in combinations(range(52), 2)])
-    shares = [100 * (held <= range_).mean() for range_ in range(VERY_HIGH, OUTSIDE_RANGES)]
+def test_sklansky_ranges_hold_the_known_shares_of_hands():
+    ranges = np.array([find_tightest_sklansky_range(*pair) for pair in combinations(range(52), 2)])
+    shares = [100 * (ranges <= range_).mean() for range_ in range(VERY_HIGH, OUTSIDE_RANGES)]
     assert [round(share, 2) for share in shares] == SHARES
 
 
@@ -93,10 +93,10 @@ RANGES = [
 @pytest.mark.parametrize(
     ("text", "range_"), [(text, r) for r, texts in enumerate(RANGES) for text in texts]
 )
-def test_sklansky_ranges(text, range_):
+def test_tightest_sklansky_range_of_a_hand(text, range_):
     first, second = cards(text)
-    found = (find_tightest_sklansky_range(*pair) for pair in ((first, second), (second, first)))
-    assert [*found] == [range_, range_]
+    ranges = (find_tightest_sklansky_range(*pair) for pair in ((first, second), (second, first)))
+    assert [*ranges] == [range_, range_]
 
 
 SKLANSKY_FLOP = "8h9d2c Jc Kd"
@@ -113,11 +113,11 @@ SKLANSKY_FLOP = "8h9d2c Jc Kd"
         (OUTSIDE_RANGES, [1, 0, 0], [1, 0, 0]),
     ],
 )
-def test_sklansky_choices(range_, first_in, raised):
+def test_sklansky_bot_choices(range_, first_in, raised):
     own = RANGES[range_][-1]
     assert get_probs("sklansky", f"4c4d {own} {SKLANSKY_FLOP}") == first_in
     assert get_probs("sklansky", f"4c4d {own} {SKLANSKY_FLOP}", CALL, RAISE) == raised
-    # Checking is free, and after the flop the first bet is the only one.
+    # Checking is free, and on the flop the raise is the first bet.
     checks = [0, 1, 0] if first_in[0] else first_in
     assert get_probs("sklansky", f"4c4d {own} {SKLANSKY_FLOP}", CALL, CALL, CALL) == checks
     assert get_probs("sklansky", f"4c4d {own} {SKLANSKY_FLOP}", CALL, CALL, RAISE) == first_in
@@ -141,14 +141,14 @@ STRONG, WEAK = [0, 0.5, 0.5], [0.5, 0.5, 0]
         ("rules_randomized", "9s2h", [CALL, CALL, RAISE], WEAK),
     ],
 )
-def test_randomized_choices_facing_a_bet(name, own, facing, expected):
+def test_randomized_bot_choices_facing_a_bet(name, own, facing, expected):
     assert get_probs(name, f"5s5d {own} {RANDOMIZED_FLOP}", *facing) == expected
 
 
 TO_ACT = {0: [], 3: [CALL, CALL, RAISE], 4: [CALL] * 4 + [RAISE], 5: [CALL] * 6 + [RAISE]}
 
-HANDS = {  # own cards and the board, by what to do when facing a bet
-    # Nothing; what the board holds by itself; draws, once no card is to come for them
+HANDS = {  # own cards and the board, by the choice when facing a bet
+    # Nothing; a combination that is on the board alone; draws that were missed
     "fold": "QsJs, AsQh Kd9c4h, AsKh 3d4cTh, As2h KdKc4h, As2d 4h5h6h7h8h, As2d 7c7d7h7s,"
     " 2s3s Kh9h4hJh, 2h7h Kh9h4cJsQd, 8s7h 5d9cKh2s2d",
     # A pair below the top one; draws
@@ -162,24 +162,24 @@ HANDS = {  # own cards and the board, by what to do when facing a bet
 @pytest.mark.parametrize(
     ("choice", "text"), [(choice, text) for choice in HANDS for text in HANDS[choice].split(", ")]
 )
-def test_rules_facing_a_bet(choice, text):
+def test_rules_bot_choices_facing_a_bet(choice, text):
     own, _, board = text.partition(" ")
-    shown = len(board) // 2
-    # The board's other cards and the other hand, out of what is left.
-    left = [r + s for r in "TJQ8" for s in "cdhs" if r + s not in own + board]
-    deck = [*left[:2], own, board, *left[2 : 7 - shown]]
+    board_size = len(board) // 2
+    # The rest of the board and the opponent's hand are unused cards.
+    unused = [r + s for r in "TJQ8" for s in "cdhs" if r + s not in own + board]
+    deck = [*unused[:2], own, board, *unused[2 : 7 - board_size]]
     seat_1 = "".join(deck)
-    seat_0 = "".join([own, *left[:2], *deck[3:]])
+    seat_0 = "".join([own, *unused[:2], *deck[3:]])
     # Before the flop seat 1 is first, on later streets second.
-    expected = [choice == one for one in HANDS]
-    assert get_probs("rules", seat_1, *TO_ACT[shown]) == expected
-    if choice == "fold" and shown:  # checking is free
-        assert get_probs("rules", seat_0, *TO_ACT[shown][:-1]) == [0, 1, 0]
+    expected = [choice == name for name in HANDS]
+    assert get_probs("rules", seat_1, *TO_ACT[board_size]) == expected
+    if choice == "fold" and board_size:  # checking is free
+        assert get_probs("rules", seat_0, *TO_ACT[board_size][:-1]) == [0, 1, 0]
 
 
 @pytest.mark.parametrize(("name", "calls"), [("limit_holdem", True), ("flop_holdem", False)])
 @pytest.mark.parametrize(("own", "board"), [("2h7h", "Kh9h4c"), ("8s7h", "5d9cKh")])
-def test_rules_call_with_a_draw_while_a_card_is_to_come(name, calls, own, board):
+def test_rules_bot_calls_with_a_draw_while_a_card_is_to_come(name, calls, own, board):
     definition = game(name)
     facing_bet = parse_position(definition, None, own, board, "c c / r")
     probs = bot("rules", definition).action_probs(facing_bet).tolist()

@@ -1,4 +1,4 @@
-"""Scripts: released players, tables of APU, equal metrics, and checks on a GPU."""
+"""Scripts: release of players, tables of APU, comparison of metrics, and checks on a GPU."""
 
 import hashlib
 from pathlib import Path
@@ -24,18 +24,18 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 SHORT = ["train", "algo=ppo", "budget=2000", "evaluate_every=2000", "algo.tables=32"]
 
 
-def test_a_run_becomes_its_headline_player_in_16_bits(monkeypatch):
+def test_release_script_writes_the_headline_player_in_float16(monkeypatch):
     assert run_command(*SHORT, "seed=3") == 0
     (run,) = list_runs()
     Path("player").mkdir()
-    for place in ("PRETRAINED_FOLDER", "SHIPPED_OPTION_DIR"):
-        monkeypatch.setattr(release, place, Path())
+    for constant in ("PRETRAINED_FOLDER", "SHIPPED_OPTION_DIR"):
+        monkeypatch.setattr(release, constant, Path())
     monkeypatch.setattr("sys.argv", ["release_player.py", str(run), "mine"])
     release.main()
-    about, target, file = Path("player/mine.yaml").read_text().splitlines()
-    assert about.startswith("# kuhn, by poker-rl train ")
-    assert "seed=3" in about
-    assert about.endswith(": not yet measured")
+    comment, target, file = Path("player/mine.yaml").read_text().splitlines()
+    assert comment.startswith("# kuhn, by poker-rl train ")
+    assert "seed=3" in comment
+    assert comment.endswith(": not yet measured")
     assert target.endswith(": poker_rl.players.bots.pretrained_bot.PretrainedBot")
     assert file == "file: mine.pt"
     checksum = hashlib.sha256(Path("mine.pt").read_bytes()).hexdigest()
@@ -48,31 +48,31 @@ def test_a_run_becomes_its_headline_player_in_16_bits(monkeypatch):
     assert tree["origin"]["decisions"] >= 2000
     game = kuhn()
     records = get_tree(game).infoset_records
-    one, whole = (load_player(spec, game) for spec in ("mine.pt", str(run)))
-    np.testing.assert_allclose(one.action_probs(records), whole.action_probs(records), atol=1e-3)
-    worth, expected = one.state_values(records), whole.state_values(records)
-    np.testing.assert_allclose(worth, expected, atol=1e-2)
+    half, full = (load_player(spec, game) for spec in ("mine.pt", str(run)))
+    np.testing.assert_allclose(half.action_probs(records), full.action_probs(records), atol=1e-3)
+    values, expected = half.state_values(records), full.state_values(records)
+    np.testing.assert_allclose(values, expected, atol=1e-2)
 
 
-def test_a_run_that_met_another_player_is_refused():
+def test_release_script_refuses_a_run_with_other_opponents():
     assert run_command("train", "algo=reinforce", "budget=2", "opponents=[uniform]") == 0
     (run,) = list_runs()
     with pytest.raises(ConfigError, match="trained against uniform, not in self-play"):
         release.collect_released_parts(run)
 
 
-def test_every_experiment_that_scripts_name_can_be_trained():
+def test_experiments_named_in_scripts_exist_and_have_valid_settings():
     folder = Path(__file__).parents[2] / "conf" / "experiment"
-    there = {path.stem for path in folder.glob("*.yaml")}
+    existing = {path.stem for path in folder.glob("*.yaml")}
     linear = {f"{name}_linear" for name in reproduce_apu.EXPERIMENTS}
-    assert {*reproduce_apu.EXPERIMENTS, *linear, *reproduce_apu.OURS} <= there
+    assert {*reproduce_apu.EXPERIMENTS, *linear, *reproduce_apu.OURS} <= existing
     names = {name for rows in reproduce_apu.TABLES.values() for name, _, _ in rows}
     assert names <= set(reproduce_apu.EXPERIMENTS)
     for row in (*CHECK_ROWS, *SPEED_ROWS):
         assert "net" in compose_plain_config(row.split()), row
 
 
-def test_a_difference_is_told():
+def test_compare_metrics_reports_a_difference():
     run = "game=kuhn algo=reinforce budget=400"
     first = train_and_read_metrics(run)
     assert len(first) > 2
