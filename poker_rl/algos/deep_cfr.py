@@ -21,7 +21,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -45,13 +45,11 @@ from poker_rl.learning.deduplicated_inputs import DeduplicatedInputs
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.memory_checks import check_memory
+from poker_rl.learning.rollout import Seating
 from poker_rl.nets.action_probs import masked_log_softmax, regret_matching
 from poker_rl.nets.net_interface import get_value_net_config
 from poker_rl.players.network_player import RegretMatchingPlayer
 from poker_rl.players.player import Player, sample_from_probs
-
-PolicyFunction = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
-"""Policy: observations [B, W], legal actions [B, A] and replicas [B] -> probabilities [B, A]."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ class NetworkFit:
 
 
 @dataclass(kw_only=True)
-class DeepCFR(NetworkLearner):
+class DeepCFR(NetworkLearner, NetworkAssignment):
     """Deep CFR learner; its schedules advance with the decisions in all branches of the hands."""
 
     traversals: PositiveInt
@@ -84,7 +82,7 @@ class DeepCFR(NetworkLearner):
     regret_normalization: Probability
     output_init_scale: NonNegativeFloat
     network_sharing: Literal["shared", "per_seat"]
-    instances: PositiveInt
+    seating: Seating = field(init=False, default="fixed")
 
     min_gpu_work: ClassVar = 1e8  # most of the time is spent outside networks
     warm_start_parts: ClassVar = ("regrets", "average", "regret_buffer", "average_buffer")
@@ -94,12 +92,8 @@ class DeepCFR(NetworkLearner):
             raise ConfigError("opponents: deep_cfr plays itself, and takes none")
         if get_value_net_config(context.net) is not context.net:
             raise ConfigError("net: has no values of actions, which regrets need; try mlp_relu")
-        assignment = NetworkAssignment(
-            network_sharing=self.network_sharing, instances=self.instances, seating="fixed"
-        )
-        self.services = services = LearnerServices(
-            context, assignment, tables_per_instance=self.traversals
-        )
+        services = LearnerServices(context, self, tables_per_instance=self.traversals)
+        self.services = services
         settings = self.capacity, self.iteration_weight_power
         self._fits: list[NetworkFit] = []
         for lr, gradient_steps, compute_error in (
@@ -191,14 +185,17 @@ class DeepCFR(NetworkLearner):
 
 
 def traverse_hands(
-    services: LearnerServices, traverser: int, compute_policy: PolicyFunction
+    services: LearnerServices,
+    traverser: int,
+    compute_policy: Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray],
 ) -> tuple[TraversalDecisions, TraversalDecisions]:
     """Deal a hand at every table and traverse its tree by external sampling (Lanctot et al. 2009).
 
     All hands advance together, one action at a time: a table at which the traverser decides is
     copied for each legal action. Return the traverser's decisions, whose targets are sampled
     regrets in chips (value of the action minus value of the policy), and those of the other seats,
-    whose targets are policies.
+    whose targets are policies. `compute_policy` maps observations [B, W], masks [B, A] and replicas
+    [B] to probabilities [B, A].
     """
     game, rollout = services.game, services.rollout
     rollout.tables.deal()

@@ -20,7 +20,7 @@ in one call.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
 import numpy as np
@@ -42,20 +42,14 @@ from poker_rl.learning.buffers.replay_buffer import Column, ReplayBuffer
 from poker_rl.learning.cuda_graphs import CapturedStep, ParallelBranch
 from poker_rl.learning.gradient_steps import CapturedUpdates, OptimizerName, ReplayOptimizer
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
-from poker_rl.learning.rollout import (
-    HAND_ENDED,
-    NEXT_PENDING,
-    DecisionsToMake,
-    RolloutBatch,
-    Seating,
-)
+from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING, DecisionsToMake, RolloutBatch
 from poker_rl.nets.net_interface import get_value_net_config
 from poker_rl.players.network_player import Critic, GreedyNetworkPlayer, NetworkPlayer
 from poker_rl.players.player import Player, mix_with_uniform
 
 
 @dataclass(kw_only=True)
-class DQN(NetworkLearner):
+class DQN(NetworkLearner, NetworkAssignment):
     """DQN learner; `progress` counts the decisions of all agents, but the updates of one agent."""
 
     tables: PositiveInt
@@ -73,7 +67,7 @@ class DQN(NetworkLearner):
     max_grad_norm: PositiveFloat | None
     reward_scale: PositiveFloat
     network_sharing: Literal["shared", "per_seat", "per_agent"]
-    seating: Seating
+    instances: int = field(init=False, default=1)
 
     warm_start_parts: ClassVar = ("q", "target", "average")
     per_process_parts: ClassVar = ("services", "buffer")
@@ -81,10 +75,7 @@ class DQN(NetworkLearner):
     def __post_init__(self, context: LearnerContext) -> None:
         if get_value_net_config(context.net) is not context.net:
             raise ConfigError("net: has no values of actions, which Q-learning needs; try mlp_relu")
-        assignment = NetworkAssignment(
-            network_sharing=self.network_sharing, instances=1, seating=self.seating
-        )
-        self.services = LearnerServices(context, assignment, tables_per_instance=self.tables)
+        self.services = LearnerServices(context, self, tables_per_instance=self.tables)
         game = context.game
         self._q_network, self._target_network = (
             self.services.build_network(game.action_count) for _ in range(2)

@@ -26,7 +26,7 @@ bootstrapping, the replay buffer with a KL penalty, and the constants are ours.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -50,7 +50,7 @@ from poker_rl.learning.buffers.replay_buffer import Column, ReplayBuffer
 from poker_rl.learning.deduplicated_inputs import DeduplicatedInputs
 from poker_rl.learning.gradient_steps import build_adam, set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
-from poker_rl.learning.rollout import NEXT_PENDING, DecisionsToMake
+from poker_rl.learning.rollout import NEXT_PENDING, DecisionsToMake, Seating
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
 from poker_rl.nets.dense import NetworkPair
 from poker_rl.nets.legal_logits import LegalActions, list_legal_actions
@@ -64,7 +64,7 @@ METRIC_TAGS = ("loss/policy", "loss/value", "policy/entropy", "policy/kl", "grad
 
 
 @dataclass(kw_only=True)
-class Vine(NetworkLearner):
+class Vine(NetworkLearner, NetworkAssignment):
     """Vine learner; its schedules advance with each decision played, in rollouts too."""
 
     tables: PositiveInt
@@ -84,7 +84,7 @@ class Vine(NetworkLearner):
     output_init_scale: NonNegativeFloat
     ema_decay: Probability
     network_sharing: Literal["shared", "per_seat"]
-    instances: PositiveInt
+    seating: Seating = field(init=False, default="fixed")
 
     warm_start_parts: ClassVar = ("networks", "weight_average")
     per_process_parts: ClassVar = ("services", "buffer")
@@ -93,11 +93,8 @@ class Vine(NetworkLearner):
     def __post_init__(self, context: LearnerContext) -> None:
         if context.opponents is not None:
             raise ConfigError("opponents: vine plays itself, and takes none")
-        assignment = NetworkAssignment(
-            network_sharing=self.network_sharing, instances=self.instances, seating="fixed"
-        )
         self.services = services = LearnerServices(
-            context, assignment, tables_per_instance=self.tables, include_forced_moves=False
+            context, self, tables_per_instance=self.tables, include_forced_moves=False
         )
         self._actor = services.build_network(context.game.action_count, self.output_init_scale)
         self._critic = services.build_critic(1)
