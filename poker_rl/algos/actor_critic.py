@@ -127,9 +127,8 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         if self.enumerate_deals:
             traversals = game.count_deals() * traverser_count
             if self.hands_per_iteration % traversals:
-                allowed = f"a multiple of {traversals:,}, for every deal of {game.name}"
-                problem = f"{self.hands_per_iteration:,}, but each traverser needs {allowed}"
-                raise ConfigError(f"hands_per_iteration: {problem}")
+                allowed = f"with enumerate_deals: a multiple of {traversals:,}"
+                raise ConfigError(f"hands_per_iteration: allowed {allowed}")
             deals = game.list_deals()
             self._decks = deals[deal_number % len(deals)]
         self._recorded_policies: list[np.ndarray] = []  # pi at this iteration's decisions

@@ -19,9 +19,8 @@ gradient methods for imperfect-information games"). Each iteration:
 With `entropy_over: action_types`, the bonus is minus the KL divergence of pi from a policy that is
 uniform over types of actions (fold, call, raise). This suits games with many sizes of raises.
 
-As an action becomes rare, the gradients of the policy and of the entropy bonus vanish for this
-action, so hardly anything is learned about it any more. The gradient of the log barrier (Agarwal et
-al., arXiv:1908.00261, section 5) does not vanish: it keeps the probability of each action near or
+The gradients of the policy and of the entropy bonus vanish as an action becomes rare. That of the
+log barrier (arXiv:1908.00261, section 5) does not: it keeps the probability of each action near or
 above log_barrier_coef / (number of legal actions * cost), where cost is minus the advantage.
 
 Differences from the papers: actor and critic are separate networks with one optimizer, or share

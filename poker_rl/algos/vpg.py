@@ -50,8 +50,6 @@ from poker_rl.players.player import Player
 
 MAX_ROUNDS = 1000  # limit on the rounds of a batch, each of `hands_per_iteration` hands
 
-ObjectiveName = Literal["log_probability", "probability", "clipped_ratio"]
-
 
 @dataclass(kw_only=True)
 class VPG(NetworkLearner, NetworkAssignment):
@@ -60,7 +58,7 @@ class VPG(NetworkLearner, NetworkAssignment):
     hands_per_iteration: PositiveInt
     min_network_decisions: PositiveInt | None
     gradient_steps: PassCount
-    objective: ObjectiveName
+    objective: Literal["log_probability", "probability", "clipped_ratio"]
     clip_coef: PositiveFloat
     gae_lambda: Probability
     entropy_coef: ScheduleOverInstanceDecisions
@@ -137,12 +135,10 @@ class VPG(NetworkLearner, NetworkAssignment):
 
     def players(self) -> dict[str, Player]:
         """Return "weight_average" (EMA of the actor's weights) and "current" (the actor)."""
-        critic = self.services.build_player_critic(
-            self._critic, self.reward_scale, per_action=False
-        )
-        return self.services.build_players(
-            critic, weight_average=self._weight_ema.module, current=self._actor
-        )
+        services, scale = self.services, self.reward_scale
+        critic = services.build_player_critic(self._critic, scale, per_action=False)
+        average = self._weight_ema.module
+        return services.build_players(critic, weight_average=average, current=self._actor)
 
     def _compute_objective(
         self, advantage: Tensor, log_prob: Tensor, old_log_prob: Tensor

@@ -100,11 +100,9 @@ def compute_retrace_targets_and_advantages(
     Targets, advantages and action values are in units of `reward_scale` chips.
     """
     behavior_prob, reward = np.exp(batch.log_prob), batch.reward / np.float32(reward_scale)
-    columns = batch.next_row, batch.action, behavior_prob, reward, batch.mask
-    results: tuple[np.ndarray, np.ndarray] = _compute_doubly_robust(
-        *columns, policy, action_values, retrace_lambda, min_behavior_prob
-    )
-    return results
+    columns = batch.next_row, batch.action, behavior_prob, reward, batch.mask, policy, action_values
+    target, advantage = _compute_doubly_robust(*columns, retrace_lambda, min_behavior_prob)
+    return target, advantage
 
 
 @jit

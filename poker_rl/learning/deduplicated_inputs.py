@@ -86,10 +86,8 @@ def _map_outputs(function: Callable[[Tensor], Tensor], outputs: Any) -> Any:
 
 def find_distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Group equal rows; return the first row of each group [U], and the group of each row [N]."""
-    groups: tuple[np.ndarray, np.ndarray] = _group_equal_rows(
-        np.ascontiguousarray(rows).view(np.uint8)
-    )
-    return groups
+    first_rows, groups = _group_equal_rows(np.ascontiguousarray(rows).view(np.uint8))
+    return first_rows, groups
 
 
 @jit

@@ -55,18 +55,16 @@ class TableGroup:
     """B adjacent tables of a rollout that advance together, and buffers for their next decisions.
 
     Attributes:
-        table_slice, rows: indices of these tables, as a slice and as an array [B]; both index
-            the rollout's tables and the table axis of the batch.
-        tables: the tables; they share the memory of the rollout's tables.
+        table_slice, rows: indices of these tables in the rollout and in the table axis of the
+            batch, as a slice and as an array [B].
         opponent_rows: indices within the group of the tables where an opponent acts.
-        opponent_actions: actions of the opponents at these tables.
         observation, mask, is_learner, replica, uniform: inputs of the networks for each table, in
             main memory; `uniform` has random numbers in [0, 1) from which actions are sampled.
-        on_device: dict of the same inputs on the networks' device; its entry `row` [1] is the row
-            of the batch to fill next.
+        on_device: the same inputs on the networks' device; `row` [1] is the row of the batch to
+            fill next.
     """
 
-    tables: Tables
+    tables: Tables  # in the memory of the rollout's tables
     sample: CapturedStep  # samples actions on a GPU
 
     def __init__(self, table_slice: slice, batch: FixedLengthBatch, device: torch.device) -> None:

@@ -8,7 +8,7 @@ pending decision is carried over to the next batch.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
 import numpy as np
@@ -84,9 +84,9 @@ class RolloutBatch(_DecisionInputs):
 
 def concatenate_batches(batches: list[RolloutBatch]) -> RolloutBatch:
     """Return the concatenation of batches, with `next_row` renumbered for the result."""
-    names = [field.name for field in fields(RolloutBatch)]
-    parts = zip(*([getattr(batch, name) for name in names] for batch in batches), strict=True)
-    result = RolloutBatch(**dict(zip(names, map(np.concatenate, parts), strict=True)))
+    names = vars(batches[0])
+    columns = {name: [getattr(batch, name) for batch in batches] for name in names}
+    result = RolloutBatch(**{name: np.concatenate(parts) for name, parts in columns.items()})
     lengths = [len(batch) for batch in batches]
     first_row = np.repeat(np.cumsum(lengths) - lengths, lengths)
     result.next_row += np.where(result.next_row >= 0, first_row, 0)

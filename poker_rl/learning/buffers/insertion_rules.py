@@ -15,22 +15,19 @@ from poker_rl.config.input_checks import PositiveShare
 
 
 class InsertionRule:
-    """Rule that fills the free slots of a buffer, then lets new items replace random old ones.
-
-    In a full buffer, an item is stored with the probability of `compute_insertion_probs`.
-    """
+    """Rule that fills the free slots of a buffer, then lets new items replace random old ones."""
 
     def compute_insertion_probs(self, item_number: np.ndarray, capacity: int) -> np.ndarray:
-        """Return the probability that each of N items is stored in the full buffer, [N].
-
-        `item_number` [N]: how many items were added to the same replica before each item.
-        """
+        """Return the probability that each of N items is stored in the full buffer, [N]."""
         raise NotImplementedError
 
     def assign_slots(
         self, item_number: np.ndarray, capacity: int, generator: np.random.Generator
     ) -> np.ndarray:
-        """Return slots of N new items, [N]; an item with a slot >= `capacity` is dropped."""
+        """Return slots of N new items, [N]; an item with a slot >= `capacity` is dropped.
+
+        `item_number` [N]: how many items were added to the same replica before each item.
+        """
         # With a uniform number u, an item is stored if u < p; u / p then selects its slot.
         insertion_prob = self.compute_insertion_probs(item_number, capacity)
         slot = generator.random(len(item_number)) * (capacity / insertion_prob)
