@@ -111,8 +111,7 @@ class SampledPublicTree:
         boards, weights = self._sample_boards(street_index, previous_board)
         # Average over the boards that share no card with the two seats' hands.
         weights = weights / tree.boards.count_board_deals(street_index)
-        states = tree.streets[street_index].decision_records
-        query = self._player, states, boards, lambda rows: None
+        query = self._player, tree.streets[street_index].decision_records, boards
         policies = list(chain.from_iterable(self.range_policy.iterate_board_policies(*query)))
         values = np.zeros(reach.shape[1:])
         for policy, weight in zip(policies, weights.tolist(), strict=True):
