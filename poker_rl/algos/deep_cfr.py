@@ -122,13 +122,8 @@ class DeepCFR(NetworkLearner, NetworkAssignment):
             self.progress.updates += self._count_gradient_steps(self._regrets)
             means.append([self._continue_training(fit) for fit in self._fits])
         self.add_progress(decision_count)
-        regrets, average = np.mean(means, 0).tolist()
-        return {
-            "loss/regrets": regrets[0],
-            "loss/average": average[0],
-            "gradient/norm": regrets[1],
-            "gradient/norm_average": average[1],
-        }
+        tags = "loss/regrets", "loss/average", "gradient/norm", "gradient/norm_average"
+        return dict(zip(tags, np.mean(means, 0).T.ravel().tolist(), strict=True))
 
     def players(self) -> dict[str, Player]:
         """Return "average", by the average network, and "current", by the regret network."""

@@ -189,13 +189,10 @@ class PPO(NetworkLearner, NetworkAssignment):
         self.progress.updates += updates
         columns = self._inputs.columns
         self.add_progress(int(columns["is_complete"].sum()))
-        metric_means = torch.cat([self._metric_sums / updates, columns["explained_variance"]])
-        *means, explained_variance = metric_means.tolist()
-        return metrics | {
-            **dict(zip(ppo_loss.METRIC_TAGS, means, strict=True)),
-            "value/explained_variance": explained_variance,
-            **{f"schedule/{name}": value for name, value in schedule_values.items()},
-        }
+        means = torch.cat([self._metric_sums / updates, columns["explained_variance"]]).tolist()
+        tags = (*ppo_loss.METRIC_TAGS, "value/explained_variance")
+        schedules = {f"schedule/{name}": value for name, value in schedule_values.items()}
+        return metrics | dict(zip(tags, means, strict=True)) | schedules
 
     def players(self) -> dict[str, Player]:
         """Return "average" (if any), "weight_average" (EMA of actor's weights) and "current"."""

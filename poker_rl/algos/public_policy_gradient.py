@@ -145,13 +145,9 @@ class PublicPolicyGradient(NetworkLearner):
                 norm = take_gradient_step(loss, self._optimizer, self._actor, self.max_grad_norm)
                 sums += torch.stack([loss.detach(), entropy.detach().mean(), norm])
         self.progress.updates += self.minibatches
-        loss_mean, entropy_mean, norm_mean = (sums / self.minibatches).tolist()
-        return {
-            "loss/actor": loss_mean,
-            "policy/entropy": entropy_mean,
-            "gradient/norm": norm_mean,
-            "schedule/kl_uniform_coef": kl_coef,
-        }
+        tags = "loss/actor", "policy/entropy", "gradient/norm"
+        means = dict(zip(tags, (sums / self.minibatches).tolist(), strict=True))
+        return means | {"schedule/kl_uniform_coef": kl_coef}
 
     def stateful_parts(self) -> dict[str, Stateful | None]:
         return {

@@ -99,8 +99,6 @@ class MergingBuffer:
     def add(self, decisions: TraversalDecisions) -> None:
         """Add decisions; merge equal rows if the buffer is small or has many unmerged rows."""
         count = len(decisions.replica)
-        if not count:
-            return
         weight = float(self.iteration) ** self._iteration_weight_power
         if self._is_binary:
             observation = np.packbits(decisions.observation, axis=1)
