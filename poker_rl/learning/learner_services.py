@@ -93,9 +93,8 @@ class LearnerServices:
         self.instances, self._network_sharing = assignment.instances, assignment.network_sharing
         sharing, is_fixed = assignment.network_sharing, assignment.seating == "fixed"
         if opponents and (sharing == "per_agent" or (sharing == "per_seat" and is_fixed)):
-            alternative = ", or seating: shuffled" if sharing == "per_seat" else ""
-            problem = f"{sharing} needs self-play; with opponents: shared{alternative}"
-            raise ConfigError(f"network_sharing: {problem}")
+            problem = f"{sharing} needs self-play; with opponents: shared, or per_seat"
+            raise ConfigError(f"network_sharing: {problem} with seating: shuffled")
         self.workers = context.workers
         # Rank 0 has the same random numbers as a run with a single process.
         spawn_key = (context.rank,) if context.rank else ()
