@@ -1,8 +1,7 @@
 """Learners and solvers, one module for each algorithm.
 
-The files in conf/algo explain the settings. `poker_rl.learning` defines the letters in shapes.
-Imports config, games, learning, nets and players. An algorithm imports another one only to build on
-it, as `nfsp` builds on `dqn`.
+The files in conf/algo explain the settings. Imports config, games, learning, nets and players.
+An algorithm imports another one only to build on it, as `nfsp` builds on `dqn`.
 """
 
 from poker_rl.algos.algorithm import (

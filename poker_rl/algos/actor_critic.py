@@ -22,7 +22,8 @@ rare action hardly ever becomes frequent again. `actor_gradient: neurd` (neural 
 arXiv:1906.00190) leaves this factor out and keeps logits within a limit, as in arXiv:2206.15378.
 
 Both networks learn only from the traverser's decisions, since the results of the other seats are
-distorted by the traverser's exploration.
+distorted by the traverser's exploration. In shapes, K counts network replicas, B the rows of each,
+N decisions and A actions.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ turn is the traverser of some hands; all of the traverser's actions are played:
 Here a buffer merges the samples of equal observations into their mean (`merging_buffer.py`),
 whereas Deep CFR and Single Deep CFR (Steinberger, arXiv:1901.07621) keep a reservoir of single
 samples. In each iteration the papers train a new regret network; here both networks are trained
-further, which suffices because the means change little between iterations.
+further, which suffices because the means change little between iterations. In shapes, K counts
+network replicas, B rows (in [K, B] those of each replica), A actions, W the features of a row.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ agents' moves and the cards dealt in between are part of this agent's environmen
 Differences: many tables are played in parallel, so all gradient steps of an iteration are taken
 after its play; there are still `gradient_steps` for every `train_freq` decisions of an agent.
 Learning starts when each agent has `learning_starts` transitions. All agents' networks are updated
-in one call.
+in one call. In shapes, K counts network replicas, B the rows of each, and A actions.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ poker via reinforcement learning" (BSM 2025). Each iteration:
     baseline[seat] = decay baseline[seat] + (1 - decay) mean r[seat]
 
 Differences: the baselines are updated once per iteration, by the mean over its hands; each of the
-`instances` (copies of the learner) has its own baselines.
+`instances` (copies of the learner) has its own baselines. Shapes have N decisions and A actions.
 """
 
 from __future__ import annotations

@@ -21,7 +21,8 @@ A decision with one likely action trains only the critic. Only a random share of
 (`single_action_share`) is valued, and each of them has the weight 1 / share.
 
 Differences: TRPO follows each rollout to its end and takes one step under a KL constraint. The
-bootstrapping, the replay buffer with a KL penalty, and the constants are ours.
+bootstrapping, the replay buffer with a KL penalty, and the constants are ours. In shapes, K counts
+network replicas and B decisions, in [K, B] those of each replica.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ If `gradient_steps` is 1, w is 1: clipping has no effect, and `clipped_ratio` ha
 `log_probability`.
 
 Differences: if `min_network_decisions` is set, hands are added to a batch, as in Vegapit's work,
-until every network has made at least this many decisions.
+until every network has made at least this many decisions. Shapes have N decisions and A actions.
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Decisions of the learner are stored in a reservoir with the policy that made them. A network is
 fitted to these policies by cross-entropy, as in neural fictitious self-play (arXiv:1603.01121).
-Decisions of iteration t can have weight t^power; Deep CFR (arXiv:1811.00164) uses power 1.
+Decisions of iteration t can have weight t^power; Deep CFR (arXiv:1811.00164) uses power 1. In
+shapes, K counts replicas, B decisions (in [K, B] of each replica), W features and A actions.
 """
 
 from __future__ import annotations

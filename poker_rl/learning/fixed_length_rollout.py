@@ -35,7 +35,8 @@ class FixedLengthBatch:
 
     Row i < seats: the last decision of seat i in the previous batch, if it was pending (the batch
     ended before the seat's next decision and before the end of the hand). Row seats + j: the
-    decision at step j, if a learning agent made it.
+    decision at step j, if a learning agent made it. W counts the features of an observation, A
+    actions, H the numbers that stand for the hidden cards.
     """
 
     observation: Tensor  # [R, T, W]

@@ -63,7 +63,8 @@ class LearnerServices:
     `rollout.play_steps` or `rollout.play_full_hands` and an act function such as `sample_actions`,
     and builds its players with `build_players`. Each network is a module with K replicas, whose
     weights are [K, ...]; K is the number of instances times the networks per player. Decision i of
-    a batch belongs to the replica `batch.replica[i]`.
+    a batch belongs to the replica `batch.replica[i]`. Other shapes have N or B rows, A actions, L
+    legal actions, W = `input_size` and H = `hidden_card_size`.
 
     Args:
         assignment: settings that assign networks to decisions; often the learner itself.
@@ -75,8 +76,8 @@ class LearnerServices:
         rollout: the tables of this process; the tables of an instance are adjacent.
         replicas: number of replicas K of each network.
         has_equal_blocks: whether the tables are K equal blocks, and replica k decides in block k.
-        input_size, input_dtype: width W and type of a player's observation.
-        hidden_card_size: width H of what critics see of the other players' cards.
+        input_size, input_dtype: width and type of a player's observation.
+        hidden_card_size: width of what critics see of the other players' cards.
         observation_column: type and width of a replay buffer column that holds observations.
     """
 
@@ -208,7 +209,7 @@ class LearnerServices:
     ) -> Tensor:
         """Return the network's outputs at B decisions, [B, A], or only those for `legal`, [B, L].
 
-        Replica `decisions.replica[i]` computes row i.
+        Replica `decisions.replica[i]` computes row i. L is the length of the lists in `legal`.
         """
         # With a decision at every table, row i is table i, so blocks of tables are blocks of rows.
         has_all_tables = len(decisions.table) == self.instances * self._tables_per_instance

@@ -81,7 +81,8 @@ class OffPolicyActorCritic:
     """Actor and critic with K replicas, their target networks, replay buffer and optimizer.
 
     `networks` are [actor, critic, target actor, target critic]. Replica k of each is the replica
-    `first_replica` + k of the whole algorithm. [K, B] are the transitions sampled for each replica.
+    `first_replica` + k of the whole algorithm. In shapes, B counts the transitions sampled for each
+    replica, and A the actions.
     """
 
     def __init__(

@@ -2,7 +2,8 @@
 
 Agents differ from seats: the seating assigns an agent to each seat for each hand. A decision is
 pending if its batch ends before the same agent's next decision and before the end of the hand. A
-pending decision is carried over to the next batch.
+pending decision is carried over to the next batch. In shapes, A counts actions, W the features of
+an observation, and H the numbers that stand for the hidden cards.
 """
 
 from __future__ import annotations

@@ -13,7 +13,8 @@ with the discount d(x) = t^x / (t^x + 1); d(inf) = 1 and d(-inf) = 0. docs/algor
 of the variants.
 
 In a large tree, threads process independent parts of a seat's information sets (see
-`poker_rl.games.sequence_form`); the result does not depend on the number of threads.
+`poker_rl.games.sequence_form`); the result does not depend on the number of threads. A counts
+actions, I information sets.
 
 Differences: published CFR updates all seats simultaneously. Published PDCFR+ applies the discount
 of R_t at the start of iteration t + 1, by the same factor, so the policies are the same.
@@ -154,8 +155,8 @@ def _update_part(sequences, part, arrays, variant, t):
 
     Args:
         arrays: reach probability and counterfactual value of each edge, [I * A + seats]; regrets,
-            policy sums and policy, [I, A]. All change in place. Edges are the A actions at each
-            information set, then a root for each seat.
+            policy sums and policy, [I, A]. All change in place. Edges are the A actions at each of
+            I information sets, then a root for each seat.
         variant: alpha, beta, gamma and predictive.
     """
     reach, counterfactual_values, regrets, policy_sums, policy = arrays

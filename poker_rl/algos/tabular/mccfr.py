@@ -84,7 +84,8 @@ class MCCFR(TabularSolver):
 def _run_iterations(tree_arrays, regrets, policy_sums, generators, iterations):
     """Run iterations with B traversals for each seat; return the number of decisions visited.
 
-    Regrets and policy sums [I, A] change in place. `generators` are B random states.
+    Regrets and policy sums [I, A], of I information sets and A actions, change in place.
+    `generators` are B random states.
     """
     deals, seat, infoset, _, payoffs, legal = tree_arrays
     max_nodes = len(seat) // deals  # nodes below one deal
