@@ -7,14 +7,17 @@ instead of a file, they raise a ConfigError.
 
 from __future__ import annotations
 
+import csv
 import errno
 import fcntl
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from io import StringIO
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
 
 from poker_rl.config.input_checks import ConfigError, error_prefix
 
@@ -63,6 +66,16 @@ def write_text_atomically(path: Path, text: str) -> None:
     """
     with atomic_replacement(path) as new_path:
         new_path.write_text(text, encoding="utf-8", errors="backslashreplace")
+
+
+def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as CSV; the first line has the names of the columns."""
+    file = StringIO()
+    columns = dict.fromkeys(key for row in rows for key in row)
+    writer = csv.DictWriter(file, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
 
 
 def copy_into_folder(folder: Path, source_by_path: Mapping[str, Path]) -> None:

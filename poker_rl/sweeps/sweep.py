@@ -69,7 +69,7 @@ def run_sweep(
     with error_prefix("outputs"):
         create_writable_folder(sweep)
     write_text_atomically(sweep / job_outcomes.JOBS_FILE, json.dumps(jobs))
-    outcomes = job_outcomes.JobOutcomes(sweep).jobs
+    outcomes = job_outcomes.read_job_outcomes(sweep)
     # A finished job whose run folder was deleted has no folder.
     unfinished = [n for n, job in enumerate(outcomes) if job.status != "finished" or not job.folder]
     finished, count = len(jobs) - len(unfinished), job_outcomes.format_job_count(len(jobs))
@@ -129,16 +129,13 @@ def stop_sweep_on_signal(stop_file: Path, waits_for_jobs: bool) -> Iterator[None
 
 def report_job_outcomes(sweep: Path) -> int:
     """Print the outcomes of all jobs and write the summary; return the most severe exit code."""
-    summary = job_outcomes.JobOutcomes(sweep)
-    print_line(f"\n{summary.format_table()}\n")
     codes = []
-    for overrides, job in zip(summary.overrides, summary.jobs, strict=True):
+    for job in job_outcomes.print_and_save_progress(sweep):
         is_unfinished = job.status in ("not run", job_outcomes.RUNNING_OR_KILLED)
         codes.append(job.exit_code or int(is_unfinished))
         if codes[-1]:
             text = f"{job.status}: {job.message}" if job.message else job.status
-            print_error(f"{' '.join(overrides)}: {text}")
-    summary.write_csv()
+            print_error(f"{' '.join(job.overrides)}: {text}")
     # In order of severity: signals (above 2), failures (1), wrong settings (2), success (0).
     return max(codes, key=lambda code: (code > 2, code == 1, code))
 
@@ -154,7 +151,7 @@ def run_job(cwd: Path, sweep: Path, stop_file: Path, option_dirs: list[Path], nu
     with stop_job_with_sweep(stop_file):
         jobs = job_outcomes.read_job_overrides(sweep)
         print_line(f"job {number + 1} of {len(jobs):,}: {' '.join(jobs[number])}")
-        recorded = job_outcomes.read_job_outcome(sweep, number).folder
+        recorded = job_outcomes.read_job_outcome(sweep, number, jobs[number]).folder
         recorded_folder = Path(recorded) if recorded else None
         folder, outcome = None, RunOutcome("finished")
         try:
