@@ -67,21 +67,19 @@ def parse_search_space(config: Mapping[str, Any]) -> SearchSpace:
         )
     search_space: SearchSpace = {}
     for key, values in config.items():
+        kind: type[Any] = distributions.FloatDistribution
         try:
-            if not isinstance(key, str):
-                raise TypeError
             if "choices" in values:
                 if not isinstance(values["choices"], list):
                     raise TypeError
                 if any(isinstance(choice, list | dict) for choice in values["choices"]):
                     raise ValueError("a choice may be text, as '[64,64]', but no list")
-                search_space[key] = distributions.CategoricalDistribution(**values)
+                kind = distributions.CategoricalDistribution
             elif not all(map(isfinite, (values["low"], values["high"]))):
                 raise ValueError("low and high have to be finite")
             elif isinstance(values["low"], int) and isinstance(values["high"], int):
-                search_space[key] = distributions.IntDistribution(**values)
-            else:
-                search_space[key] = distributions.FloatDistribution(**values)
+                kind = distributions.IntDistribution
+            search_space[str(key)] = kind(**values)
         except ValueError as error:
             raise ConfigError(f"search_space.{key}: {error}") from None
         except (KeyError, TypeError):
