@@ -469,7 +469,7 @@ def test_keys_of_other_libraries_lead_to_ours():
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_no_cuda(get_refusal):
-    assert get_refusal(*TRAIN, "device=cuda").startswith("device: no cuda here, torch ")
+    assert get_refusal(*TRAIN, "device=cuda").startswith("device: cuda, but torch ")
 
 
 def test_a_config_that_was_edited(finished_run, get_refusal):
