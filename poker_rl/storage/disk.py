@@ -89,11 +89,12 @@ def copy_into_folder(folder: Path, source_by_path: Mapping[str, Path]) -> None:
 
 def fsync_path(path: Path) -> None:
     """Wait until a file's contents, or a folder's list of names, are flushed to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with name_path_in_errors(path):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def check_file_path(path: Path) -> None:
