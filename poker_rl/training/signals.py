@@ -85,8 +85,7 @@ class StopSignals:
             old_wakeup_fd = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
             self._stack.callback(signal.set_wakeup_fd, old_wakeup_fd)
             for number in self._signals:
-                old_handler = signal.signal(number, self.handle)
-                self._stack.callback(signal.signal, number, old_handler)
+                self._stack.callback(signal.signal, number, signal.signal(number, self.handle))
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
