@@ -184,7 +184,10 @@ def read_first_comment(path: Path) -> str:
 
 
 class FlowListDumper(yaml.SafeDumper):  # type: ignore[misc]
-    """YAML dumper that writes each list on one line."""
+    """YAML dumper that writes each list on one line, and no aliases, which a run's config lacks."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
 
 
 FlowListDumper.add_representer(

@@ -11,7 +11,6 @@ import csv
 import errno
 import fcntl
 import os
-import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import StringIO
@@ -76,15 +75,6 @@ def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return file.getvalue()
-
-
-def copy_into_folder(folder: Path, source_by_path: Mapping[str, Path]) -> None:
-    """Copy each source file into `folder`; the key of a source is its new path in the folder."""
-    for relative_path, source in source_by_path.items():
-        path = folder / relative_path
-        path.parent.mkdir(exist_ok=True)
-        with atomic_replacement(path) as new_path:
-            shutil.copyfile(source, new_path)
 
 
 def fsync_path(path: Path) -> None:
