@@ -115,16 +115,15 @@ def remove_partial_files(folder: Path) -> None:
 def create_writable_folder(path: Path) -> None:
     """Create a folder if it does not exist; raise ConfigError if it can't be written into."""
     check_folder_path(path)
-    reason = os.strerror(errno.EACCES)
     try:
         path.mkdir(parents=True, exist_ok=True)
-        if os.access(path, os.W_OK | os.X_OK):
-            return
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         if error.errno == errno.ENOSPC:  # no space left, which is no mistake of the user
             raise
-        reason = str(error.strerror)
-    raise ConfigError(f"nothing can be written into the folder {path}: {reason}")
+        problem = f"nothing can be written into the folder {path}: {error.strerror}"
+        raise ConfigError(problem) from None
 
 
 @contextmanager

@@ -116,7 +116,7 @@ class Objective(Logger):
         Raise TrialPruned if the trial ends early, diverges, or has settings that are not allowed.
         If no trial has completed so far, such settings raise a ConfigError instead.
         """
-        self.trial, self.should_prune = trial, False
+        self.trial = trial
         self.values: list[float] = []  # metrics of the trial's finished runs
         for seed in self.config.seeds:
             self.values.append(self.train_seed(seed))
@@ -140,9 +140,9 @@ class Objective(Logger):
             with announce_compilation():
                 build_and_train(composed, self.option_dirs, [self])
         except RunInterruptedError as error:
-            if self.should_prune and error.exit_code <= 128:  # above 128, a signal ended the run
-                raise TrialPruned(f"within the run of seed {seed}") from None
-            raise
+            if error.exit_code > 128:  # a signal ended the run; else a logger, such as this one
+                raise
+            raise TrialPruned(f"within the run of seed {seed}") from None
         except ConfigError as error:
             has_diverged = isinstance(error, DivergedError)
             states = [one.state for one in self.trial.study.get_trials(deepcopy=False)]
@@ -181,8 +181,7 @@ class Objective(Logger):
             steps = done // self.root.evaluate_every * self.root.evaluate_every
             mean = fmean([*self.values, value])
             self.trial.report(mean, len(self.values) * self.root.budget + steps)
-            self.should_prune = self.trial.should_prune()
-            if self.should_prune:
+            if self.trial.should_prune():
                 raise RunInterruptedError(0, "ended early")
 
 

@@ -36,11 +36,10 @@ from poker_rl.sweeps.job_launcher import find_launcher_name, launch_jobs
 from poker_rl.training.rank_and_device import count_torchrun_processes
 from poker_rl.training.run_config import CHANGEABLE_SETTINGS, replace_opponents_by_copies
 from poker_rl.training.run_endings import RunOutcome
-from poker_rl.training.signals import call_outer_signal_handler, list_stop_signals
+from poker_rl.training.signals import list_stop_signals
 from poker_rl.training.start_run import run_training_job
 
 MAX_RUN_NAME_CHARACTERS = 60
-STOP_FILE = "stopped_by"  # file that contains the number of the first stop signal
 WATCH_INTERVAL_S = 0.5
 
 
@@ -76,7 +75,7 @@ def run_sweep(
     print_line(f"{count}, of which {finished:,} finished already" if finished else count)
     print_line(f"progress: poker-rl sweep {sweep}")
     with TemporaryDirectory(prefix="poker-rl-") as temporary_folder:
-        stop_file = Path(temporary_folder, STOP_FILE)
+        stop_file = Path(temporary_folder, "stopped_by")
         task = partial(run_job, Path.cwd(), sweep, stop_file, option_dirs)
         with stop_sweep_on_signal(stop_file, waits_for_jobs=launcher != "basic"):
             try:
@@ -169,8 +168,11 @@ def run_job(cwd: Path, sweep: Path, stop_file: Path, option_dirs: list[Path], nu
         if outcome.status == "refused":  # `folder` may be of another run, or does not exist
             folder = recorded_folder
         job_outcomes.save_job_outcome(sweep, number, outcome, folder)
-        if outcome.status == "interrupted":
-            call_outer_signal_handler(outcome.exit_code - 128)
+        if (signal_number := outcome.exit_code - 128) > 0:  # the run was stopped
+            # Call the handler of the sweep or of a launcher; that of submitit queues the job again.
+            handler = signal.getsignal(signal_number)
+            if callable(handler) and handler is not signal.default_int_handler:
+                signal.raise_signal(signal_number)
 
 
 def resolve_job_run(
