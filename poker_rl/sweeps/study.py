@@ -62,9 +62,7 @@ class TuneConfig:
 def parse_search_space(config: Mapping[str, Any]) -> SearchSpace:
     """Return Optuna's distribution of each key of `search_space`; raise ConfigError if invalid."""
     if not config:
-        raise ConfigError(
-            f"search_space: is empty; give keys and values, as {{algo.lr: {EXAMPLE}}}"
-        )
+        raise ConfigError(f"search_space: missing; give search_space={{algo.lr: {EXAMPLE}}}")
     search_space: SearchSpace = {}
     for key, values in config.items():
         kind: type[Any] = distributions.FloatDistribution

@@ -79,9 +79,7 @@ def build_checked_root_config(
     """
     for key in map(option_files.parse_override_key, (*train_overrides, *search_space)):
         if key in SETTINGS_SET_BY_STUDY:
-            raise ConfigError(
-                f"{key}: the study sets it; leave it out of train_overrides and search_space"
-            )
+            raise ConfigError(f"{key}: the study sets it; leave it out")
     for key in SETTINGS_EQUAL_IN_TRIALS & search_space.keys():
         raise ConfigError(f"{key}: is equal in all trials; give it in train_overrides")
     lowest = {
