@@ -40,10 +40,10 @@ def list_plugins() -> list[Plugin]:
         # A name with a dot is rejected, because find_spec would import the parent package.
         spec = find_spec(entry.value) if entry.value.isidentifier() else None
         if spec is None or not spec.submodule_search_locations:
-            problem = (
-                f"there is no top-level package {entry.value}; install it again or uninstall it"
+            problem = f"there is no top-level package {entry.value}"
+            raise ConfigError(
+                f"plug-in {entry.dist.name}: {problem}; install it again or uninstall it"
             )
-            raise ConfigError(f"plug-in {entry.dist.name}: {problem}")
         folder = Path(next(iter(spec.submodule_search_locations)))
         plugins.append(Plugin(entry.value, entry.dist.name, entry.dist.version, folder))
     return plugins
