@@ -469,7 +469,7 @@ def test_keys_of_other_libraries_get_a_suggestion():
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_cuda_without_a_gpu_is_refused(get_refusal):
-    assert get_refusal(*TRAIN, "device=cuda").startswith("device: no cuda here, torch ")
+    assert get_refusal(*TRAIN, "device=cuda").startswith("device: cuda, but torch ")
 
 
 def test_edited_config_of_a_run_is_checked(finished_run, get_refusal):

@@ -27,6 +27,7 @@ from poker_rl.config.input_checks import (
 from poker_rl.config.schedules import Constant, Schedule
 from poker_rl.config.target_classes import get_field_annotation, resolve_target
 
+ALLOWED_INTEGERS = Range(-MAX_INTEGER, MAX_INTEGER)
 SCALAR_DESCRIPTIONS = {
     bool: "true or false",
     int: "an integer",
@@ -156,10 +157,8 @@ def _convert_union(
 def _convert_scalar(value: Any, annotation: type[Any], path: str) -> Any:
     if annotation is int and isinstance(value, float) and value.is_integer():
         value = int(value)  # YAML reads the integer 1e6 as a float
-    if type(value) is int and annotation is not bool and abs(value) > MAX_INTEGER:
-        raise ConfigError(
-            f"{path}: {format_value(value)} is too large; allowed: up to {MAX_INTEGER:g}"
-        )
+    if type(value) is int and annotation is not bool and value not in ALLOWED_INTEGERS:
+        raise ConfigError(f"{path}: {format_value(value)} is not in {ALLOWED_INTEGERS}")
     if annotation is float and type(value) is int:
         value = float(value)
     if type(value) is not annotation or (annotation is float and math.isnan(value)):

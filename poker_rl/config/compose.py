@@ -36,6 +36,7 @@ from poker_rl.config.input_checks import (
     suggest_allowed,
 )
 from poker_rl.config.option_files import (
+    iterate_yaml_keys,
     list_option_dirs,
     parse_override_key,
     read_comments,
@@ -179,11 +180,9 @@ def split_sweep_into_jobs(overrides: Sequence[str]) -> tuple[list[str], list[lis
 def _split_into_single_overrides(override: Override) -> list[str]:
     """Split an override with several values, such as KEY=A,B, into KEY=A and KEY=B."""
     text, key = override.input_line, override.get_key_element()
-    if not override.is_discrete_sweep():
-        raise ConfigError(f"{text}: has infinitely many values; write {key}=a,b or a range")
     try:
         values = list(override.sweep_string_iterator())
-    except ValueError as error:  # such as a range with step 0
+    except (HydraException, ValueError) as error:  # such as a range with step 0, or an interval
         raise ConfigError(f"{text}: {error}") from None
     if not values:
         options = get_config_loader().get_group_options(override.key_or_group)
@@ -229,7 +228,8 @@ def _explain_hydra_error(error: Exception) -> str:
         siblings: Any = OmegaConf.to_container(cause.parent_node) if cause.parent_node else {}
         siblings.pop("hydra", None)
         parent_key, dot, word = str(cause.full_key).rpartition(".")
-        keys = {*_iterate_dotted_keys(siblings, parent_key + dot)}
+        yaml_keys = iterate_yaml_keys(OmegaConf.to_yaml(siblings))
+        keys = {f"{parent_key}{dot}{key}" for _, key, _ in yaml_keys}
         root_keys = {field.name for field in fields(RootConfig)}
         hint = suggest_allowed(word, siblings, keys | root_keys)
         return f"{cause.full_key}: no such setting; {hint}"
@@ -237,10 +237,3 @@ def _explain_hydra_error(error: Exception) -> str:
         return f"{match[1]}: no selected option takes one, as an algorithm without networks no net"
     first_line_of_cause = "".join(str(cause or "").splitlines()[:1])
     return " ".join(f"{error} {first_line_of_cause}".split())
-
-
-def _iterate_dotted_keys(settings: Mapping[str, Any], prefix: str) -> Iterator[str]:
-    for name, value in settings.items():
-        yield f"{prefix}{name}"
-        if isinstance(value, dict):
-            yield from _iterate_dotted_keys(value, f"{prefix}{name}.")

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from io import StringIO
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -30,11 +31,10 @@ GLOBAL_PACKAGE_LINE = "# @package _global_"
 MISSING = object()
 
 
-def to_plain_dict(config: Mapping[str, Any] | DictConfig) -> dict[str, Any]:
+def to_plain_dict(config: Any) -> dict[str, Any]:
     """Return settings as dictionaries, lists and scalars, with references (`${key}`) resolved."""
-    node: Any = config
     try:
-        plain_values: Any = OmegaConf.to_container(OmegaConf.create(node), resolve=True)
+        plain_values: Any = OmegaConf.to_container(OmegaConf.create(config), resolve=True)
     except InterpolationToMissingValueError as error:
         # `error.full_key` is the setting with the reference; only the message has the missing key.
         missing_key = str(error).splitlines()[0].rpartition(" ")[2]
@@ -106,9 +106,7 @@ def list_options_by_group(option_dirs: Sequence[Path]) -> dict[str, dict[str, Pa
     return {group: dict(sorted(path_by_option[group].items())) for group in sorted(path_by_option)}
 
 
-def find_option_file(
-    group: str, option_name: str, option_dirs: Sequence[Path] = (SHIPPED_OPTION_DIR,)
-) -> Path:
+def find_option_file(group: str, option_name: str, option_dirs: Sequence[Path]) -> Path:
     """Return the file of an option such as player=uniform; raise ConfigError if there is none."""
     paths = [path for folder in reversed(option_dirs) for path in list_option_files(folder, group)]
     options = {path.stem: path for path in paths}
@@ -144,15 +142,11 @@ def flatten_dict(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return values
 
 
-def find_differing_key(one: Any, other: Any, key: str = "") -> str | None:
+def find_differing_key(one: Mapping[str, Any], other: Mapping[str, Any]) -> str | None:
     """Return the dotted key of the first setting that differs; None if all are equal."""
-    if not (isinstance(one, Mapping) and isinstance(other, Mapping)):
-        return None if one == other else key
-    for name in sorted(one.keys() | other.keys(), key=str):
-        path = f"{key}.{name}" if key else str(name)
-        if found := find_differing_key(one.get(name), other.get(name), path):
-            return found
-    return None
+    one, other = flatten_dict(one), flatten_dict(other)
+    keys = sorted(one.keys() | other.keys())
+    return next((key for key in keys if one.get(key) != other.get(key)), None)
 
 
 def get_dotted_value(tree: Any, key: str) -> Any:
@@ -185,16 +179,15 @@ def describe_options(options: Mapping[str, Path]) -> str:
 
 def read_first_comment(path: Path) -> str:
     """Return the first line of the comment at the top of a file, without its `#`."""
-    for line in read_yaml_text(path).splitlines():
-        if not line.startswith("#"):
-            break
-        if line != GLOBAL_PACKAGE_LINE:
-            return line.lstrip("# ")
-    return ""
+    comment = takewhile(lambda line: line.startswith("#"), read_yaml_text(path).splitlines())
+    return next((line.lstrip("# ") for line in comment if line != GLOBAL_PACKAGE_LINE), "")
 
 
 class FlowListDumper(yaml.SafeDumper):  # type: ignore[misc]
-    """YAML dumper that writes each list on one line."""
+    """YAML dumper that writes each list on one line, and no aliases, which a run's config lacks."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        return True
 
 
 FlowListDumper.add_representer(

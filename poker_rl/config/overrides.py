@@ -28,7 +28,6 @@ OTHER_TYPE_PATTERN = re.compile(
 )
 FUNCTION_CALL_PATTERN = re.compile(r"\w+\(")  # functions of Hydra, such as range(start=1,stop=5)
 SUFFIXED_NUMBER_PATTERN = re.compile(r"(\d+(?:\.\d+)?)([kM])")  # numbers such as 100k and 1.5M
-EXPONENT_BY_SUFFIX = {"k": "e3", "M": "e6"}
 
 
 def parse_overrides(
@@ -96,7 +95,7 @@ def read_command_settings(
 def _expand_number_suffix(word: re.Match[str]) -> str:
     """Convert a number such as 4M to 4e6; put any other word in quotes if Hydra needs them."""
     match = SUFFIXED_NUMBER_PATTERN.fullmatch(word[0])
-    return match[1] + EXPONENT_BY_SUFFIX[match[2]] if match else _quote_word(word)
+    return match[1] + {"k": "e3", "M": "e6"}[match[2]] if match else _quote_word(word)
 
 
 def _quote_word(word: re.Match[str]) -> str:

@@ -31,9 +31,8 @@ from poker_rl.reports.table_formats import (
     create_html_element,
     create_html_table,
     format_for_terminal,
-    to_csv,
 )
-from poker_rl.storage.disk import prepare_output_file, write_text_atomically
+from poker_rl.storage.disk import prepare_output_file, to_csv, write_text_atomically
 from poker_rl.storage.terminal_messages import print_line
 from poker_rl.training.rank_and_device import prepare_process
 from poker_rl.training.run_config import PlayerSelectionConfig, resolve_game_and_player

@@ -30,10 +30,9 @@ from poker_rl.reports.table_formats import (
     build_long_rows,
     build_wide_rows,
     format_for_terminal,
-    to_csv,
     wrap_line,
 )
-from poker_rl.storage.disk import create_writable_folder, write_text_atomically
+from poker_rl.storage.disk import create_writable_folder, to_csv, write_text_atomically
 from poker_rl.storage.run_files import read_config_and_manifest
 from poker_rl.storage.terminal_messages import print_line
 from poker_rl.training.run_config import PlayerSelectionConfig, read_run_config

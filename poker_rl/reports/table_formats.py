@@ -1,4 +1,4 @@
-"""Functions that format tables for a terminal, Markdown, CSV or HTML, and build HTML pages.
+"""Functions that format tables for a terminal, Markdown or HTML, and build HTML pages.
 
 A table is a list of rows of text; the first row holds the headings. Text in HTML elements is
 escaped unless it is `Html`.
@@ -6,14 +6,11 @@ escaped unless it is `Html`.
 
 from __future__ import annotations
 
-import csv
-import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from textwrap import fill
-from typing import Any
 
 from poker_rl.evaluation.result import EXACT, Result
 from poker_rl.storage.terminal_messages import escape_control_characters
@@ -104,16 +101,6 @@ def format_markdown_table(rows: TextRows) -> str:
 def escape_markdown(text: str) -> str:
     """Escape Markdown's special characters, which names may contain."""
     return text.translate({ord(character): f"\\{character}" for character in "\\`*_[]<>|"})
-
-
-def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return rows as CSV; the first line has the names of the columns."""
-    file = io.StringIO()
-    columns = dict.fromkeys(key for row in rows for key in row)
-    writer = csv.DictWriter(file, columns, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return file.getvalue()
 
 
 def build_long_rows(results: Sequence[Result], headline_player: str | None = None) -> TextRows:

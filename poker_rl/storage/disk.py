@@ -7,14 +7,16 @@ instead of a file, they raise a ConfigError.
 
 from __future__ import annotations
 
+import csv
 import errno
 import fcntl
 import os
-import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from io import StringIO
 from pathlib import Path
 from secrets import token_hex
+from typing import Any
 
 from poker_rl.config.input_checks import ConfigError, error_prefix
 
@@ -65,22 +67,24 @@ def write_text_atomically(path: Path, text: str) -> None:
         new_path.write_text(text, encoding="utf-8", errors="backslashreplace")
 
 
-def copy_into_folder(folder: Path, source_by_path: Mapping[str, Path]) -> None:
-    """Copy each source file into `folder`; the key of a source is its new path in the folder."""
-    for relative_path, source in source_by_path.items():
-        path = folder / relative_path
-        path.parent.mkdir(exist_ok=True)
-        with atomic_replacement(path) as new_path:
-            shutil.copyfile(source, new_path)
+def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return rows as CSV; the first line has the names of the columns."""
+    file = StringIO()
+    columns = dict.fromkeys(key for row in rows for key in row)
+    writer = csv.DictWriter(file, columns, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return file.getvalue()
 
 
 def fsync_path(path: Path) -> None:
     """Wait until a file's contents, or a folder's list of names, are flushed to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with name_path_in_errors(path):
+        descriptor = os.open(path, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def check_file_path(path: Path) -> None:
@@ -111,16 +115,15 @@ def remove_partial_files(folder: Path) -> None:
 def create_writable_folder(path: Path) -> None:
     """Create a folder if it does not exist; raise ConfigError if it can't be written into."""
     check_folder_path(path)
-    reason = os.strerror(errno.EACCES)
     try:
         path.mkdir(parents=True, exist_ok=True)
-        if os.access(path, os.W_OK | os.X_OK):
-            return
+        if not os.access(path, os.W_OK | os.X_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
     except OSError as error:
         if error.errno == errno.ENOSPC:  # no space left, which is no mistake of the user
             raise
-        reason = str(error.strerror)
-    raise ConfigError(f"nothing can be written into the folder {path}: {reason}")
+        problem = f"nothing can be written into the folder {path}: {error.strerror}"
+        raise ConfigError(problem) from None
 
 
 @contextmanager

@@ -41,7 +41,7 @@ from poker_rl.config.input_checks import (
     read_json,
     read_yaml_text,
 )
-from poker_rl.config.option_files import flatten_dict
+from poker_rl.config.option_files import dump_with_comments, flatten_dict
 from poker_rl.config.plugins import list_plugins
 from poker_rl.storage.disk import create_writable_folder, list_complete_files, write_text_atomically
 
@@ -147,17 +147,9 @@ def format_current_time() -> str:
     return datetime.now().astimezone().isoformat(timespec="seconds")
 
 
-class _AliasFreeDumper(yaml.SafeDumper):  # type: ignore[misc]
-    """Dumper that writes equal values again, as `read_config_and_manifest` refuses aliases."""
-
-    def ignore_aliases(self, data: object) -> bool:
-        return True
-
-
 def write_config(folder: Path, config: Mapping[str, Any]) -> None:
     """Write the settings of a run to its config.yaml."""
-    text = yaml.dump(dict(config), Dumper=_AliasFreeDumper, sort_keys=False, allow_unicode=True)
-    write_text_atomically(folder / CONFIG_FILE, text)
+    write_text_atomically(folder / CONFIG_FILE, dump_with_comments(dict(config), {}) + "\n")
 
 
 def read_config_and_manifest(folder: Path) -> tuple[dict[str, Any], dict[str, Any]]:

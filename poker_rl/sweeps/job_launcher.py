@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -57,7 +56,7 @@ def launch_jobs(
     callback: Any = Callback()
     hydra_launcher = Plugins.instance().instantiate_launcher(
         hydra_context=HydraContext(get_config_loader(), callback),
-        task_function=partial(_run_job, task, job_numbers),
+        task_function=lambda _: task(job_numbers[HydraConfig.get().job.num]),
         config=compose_launch_config(launcher_overrides, folder),
     )
     for job_return in hydra_launcher.launch([[]] * len(job_numbers), initial_job_idx=0):
@@ -70,10 +69,3 @@ def compose_launch_config(launcher_overrides: Sequence[str], folder: Path) -> Di
     escaped_folder = str(folder.absolute()).replace("${", "\\${")
     folder_overrides = [f"hydra.sweep.dir={quote_text(escaped_folder)}", "hydra.sweep.subdir=."]
     return compose_with_hydra(None, [*NO_LOGS, *launcher_overrides, *folder_overrides])
-
-
-def _run_job(
-    task: Callable[[int], None], job_numbers: Sequence[int], hydra_config: DictConfig
-) -> None:
-    """Call `task` with the number of the job that the launcher has started in this process."""
-    task(job_numbers[HydraConfig.get().job.num])

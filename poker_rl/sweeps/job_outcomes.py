@@ -9,17 +9,16 @@ outputs/sweeps/<overrides and digest>.csv
 
 from __future__ import annotations
 
-import csv
 import json
 import os
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from poker_rl.config.input_checks import ConfigError, read_json
-from poker_rl.storage.disk import atomic_replacement, write_text_atomically
+from poker_rl.storage.disk import to_csv, write_text_atomically
 from poker_rl.storage.run_files import read_last_metrics_row, read_manifest
 from poker_rl.storage.terminal_messages import escape_control_characters, print_line
 from poker_rl.training.run_endings import RunOutcome
@@ -30,8 +29,9 @@ RUNNING_OR_KILLED = "running or killed"  # status of a job that has not reported
 
 @dataclass(frozen=True)
 class JobOutcome(RunOutcome):
-    """Outcome of a job, with its run folder and the last metrics of its run."""
+    """Outcome of a job, with its overrides, its run folder and the last metrics of its run."""
 
+    overrides: Sequence[str] = ()
     folder: str = ""  # the run folder; empty if it was not created
     metrics: dict[str, float] = field(default_factory=dict)  # last row of metrics.jsonl
     units: dict[str, str] = field(default_factory=dict)  # unit of each measurement, by tag
@@ -58,24 +58,30 @@ def save_job_outcome(sweep: Path, number: int, outcome: RunOutcome, folder: Path
     write_text_atomically(sweep / f"{number:06}.json", text)
 
 
-def read_job_outcome(sweep: Path, number: int) -> JobOutcome:
+def read_job_outcome(sweep: Path, number: int, overrides: Sequence[str]) -> JobOutcome:
     """Return the outcome of a job, from the sweep's folder and the folder of its run."""
     path = sweep / f"{number:06}.json"
     try:
-        job = JobOutcome(**read_json(path))
+        job = JobOutcome(**read_json(path), overrides=overrides)
     except FileNotFoundError:
-        return JobOutcome("not run")  # the job has not started
+        return JobOutcome("not run", overrides=overrides)  # the job has not started
     except (TypeError, ValueError):
         raise ConfigError(f"{path} is damaged: it is not the outcome of a job") from None
     folder = Path(os.path.normpath(sweep / job.folder))
     manifest = read_manifest(folder) if job.folder else {}
     run_status = manifest.get("status", "running")
     if job.status == "running":
-        job = JobOutcome(RUNNING_OR_KILLED if run_status == "running" else run_status)
+        job = replace(job, status=RUNNING_OR_KILLED if run_status == "running" else run_status)
     if not manifest:
         return replace(job, folder="")
     units = {tag: str(one["unit"]) for tag, one in (manifest.get("measurements") or {}).items()}
     return replace(job, folder=str(folder), metrics=read_last_metrics_row(folder), units=units)
+
+
+def read_job_outcomes(sweep: Path) -> list[JobOutcome]:
+    """Return the present outcome of each job of a sweep; raise ConfigError if it is no sweep."""
+    jobs = enumerate(read_job_overrides(sweep))
+    return [read_job_outcome(sweep, number, overrides) for number, overrides in jobs]
 
 
 def format_job_count(count: int) -> str:
@@ -83,64 +89,49 @@ def format_job_count(count: int) -> str:
     return "1 job" if count == 1 else f"{count:,} jobs"
 
 
-class JobOutcomes:
-    """State of a sweep's jobs when this object is created: overrides, status, folder, metrics."""
-
-    def __init__(self, sweep: Path) -> None:
-        self.overrides = read_job_overrides(sweep)
-        self.jobs = [read_job_outcome(sweep, number) for number in range(len(self.overrides))]
-        name = os.path.basename(os.path.abspath(sweep))
-        self.summary_path = Path(os.path.normpath(sweep / ".." / f"{name}.csv"))
-
-    def write_csv(self) -> None:
-        """Write the summary: a CSV row with overrides, status, folder and metrics of each job."""
-        rows = []
-        for overrides, job in zip(self.overrides, self.jobs, strict=True):
-            row: dict[str, Any] = dict(override.partition("=")[::2] for override in overrides)
-            row |= {"status": job.status, "message": job.message, "folder": job.folder}
-            for tag, value in job.metrics.items():
-                row[tag] = value
-                if tag in job.units:
-                    row[f"{tag}/unit"] = job.units[tag]
-            rows.append(row)
-        with (
-            atomic_replacement(self.summary_path) as part,
-            part.open("w", newline="", encoding="utf-8") as file,
-        ):
-            writer = csv.DictWriter(file, list_columns(rows))
-            writer.writeheader()
-            writer.writerows(rows)
-        print_line(f"summary: {self.summary_path}")
-
-    def format_table(self) -> str:
-        """Return a table of jobs: overrides that differ, status, folder, main measure."""
-        shared = set.intersection(*map(set, self.overrides))
-        rows = []
-        for overrides, job in zip(self.overrides, self.jobs, strict=True):
-            own = " ".join(override for override in overrides if override not in shared)
-            decisions = f"{int(job.metrics.get('decisions', 0)):,}" if job.metrics else ""
-            row = {"job": own, "decisions": decisions, "status": job.status, "player": ""}
-            if tag := next((tag for tag in job.metrics if tag.startswith("eval/")), None):
-                _, row["player"], measure = tag.split("/", 2)
-                unit = f" ({job.units[tag]})" if tag in job.units else ""
-                row[measure + unit] = f"{job.metrics[tag]:.4g}"
-            rows.append(row | {"folder": job.folder})
-        columns = sorted(list_columns(rows), key=lambda column: column == "folder")  # folder last
-        lines = [columns, *([row.get(column, "") for column in columns] for row in rows)]
-        lines = [list(map(escape_control_characters, line)) for line in lines]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
-
-
-def list_columns(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return each key of the rows once, in the order in which the keys first occur."""
-    return list(dict.fromkeys(key for row in rows for key in row))
-
-
-def print_and_save_progress(folder: Path) -> None:
-    """Print the jobs of a sweep, and their number by status; write the summary, a CSV file."""
-    outcomes = JobOutcomes(folder)
-    counts = Counter(job.status for job in outcomes.jobs)
+def print_and_save_progress(sweep: Path) -> list[JobOutcome]:
+    """Print the jobs of a sweep, and their number by status; write the summary; return the jobs."""
+    jobs = read_job_outcomes(sweep)
+    counts = Counter(job.status for job in jobs)
     states = ", ".join(f"{count:,} {status}" for status, count in counts.items())
-    print_line(f"{outcomes.format_table()}\n\n{format_job_count(len(outcomes.jobs))}: {states}")
-    outcomes.write_csv()
+    print_line(f"{format_table(jobs)}\n\n{format_job_count(len(jobs))}: {states}")
+    name = os.path.basename(os.path.abspath(sweep))
+    summary = Path(os.path.normpath(sweep / ".." / f"{name}.csv"))
+    write_text_atomically(summary, format_summary(jobs))
+    print_line(f"summary: {summary}")
+    return jobs
+
+
+def format_table(jobs: Sequence[JobOutcome]) -> str:
+    """Return a table of jobs: overrides that differ, status, folder, main measure."""
+    shared = set.intersection(*(set(job.overrides) for job in jobs))
+    rows = []
+    for job in jobs:
+        own = " ".join(override for override in job.overrides if override not in shared)
+        decisions = f"{int(job.metrics.get('decisions', 0)):,}" if job.metrics else ""
+        row = {"job": own, "decisions": decisions, "status": job.status, "player": ""}
+        if tag := next((tag for tag in job.metrics if tag.startswith("eval/")), None):
+            _, row["player"], measure = tag.split("/", 2)
+            unit = f" ({job.units[tag]})" if tag in job.units else ""
+            row[measure + unit] = f"{job.metrics[tag]:.4g}"
+        rows.append(row | {"folder": job.folder})
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    columns.sort(key=lambda column: column == "folder")  # the folder is last
+    lines = [columns, *([row.get(column, "") for column in columns] for row in rows)]
+    lines = [list(map(escape_control_characters, line)) for line in lines]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
+
+
+def format_summary(jobs: Sequence[JobOutcome]) -> str:
+    """Return the summary: a CSV row with overrides, status, folder and metrics of each job."""
+    rows = []
+    for job in jobs:
+        row: dict[str, Any] = dict(override.partition("=")[::2] for override in job.overrides)
+        row |= {"status": job.status, "message": job.message, "folder": job.folder}
+        for tag, value in job.metrics.items():
+            row[tag] = value
+            if tag in job.units:
+                row[f"{tag}/unit"] = job.units[tag]
+        rows.append(row)
+    return to_csv(rows)

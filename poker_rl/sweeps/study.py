@@ -62,26 +62,22 @@ class TuneConfig:
 def parse_search_space(config: Mapping[str, Any]) -> SearchSpace:
     """Return Optuna's distribution of each key of `search_space`; raise ConfigError if invalid."""
     if not config:
-        raise ConfigError(
-            f"search_space: is empty; give keys and values, as {{algo.lr: {EXAMPLE}}}"
-        )
+        raise ConfigError(f"search_space: missing; give search_space={{algo.lr: {EXAMPLE}}}")
     search_space: SearchSpace = {}
     for key, values in config.items():
+        kind: type[Any] = distributions.FloatDistribution
         try:
-            if not isinstance(key, str):
-                raise TypeError
             if "choices" in values:
                 if not isinstance(values["choices"], list):
                     raise TypeError
                 if any(isinstance(choice, list | dict) for choice in values["choices"]):
                     raise ValueError("a choice may be text, as '[64,64]', but no list")
-                search_space[key] = distributions.CategoricalDistribution(**values)
+                kind = distributions.CategoricalDistribution
             elif not all(map(isfinite, (values["low"], values["high"]))):
                 raise ValueError("low and high have to be finite")
             elif isinstance(values["low"], int) and isinstance(values["high"], int):
-                search_space[key] = distributions.IntDistribution(**values)
-            else:
-                search_space[key] = distributions.FloatDistribution(**values)
+                kind = distributions.IntDistribution
+            search_space[str(key)] = kind(**values)
         except ValueError as error:
             raise ConfigError(f"search_space.{key}: {error}") from None
         except (KeyError, TypeError):
@@ -118,7 +114,7 @@ class Objective(Logger):
         Raise TrialPruned if the trial ends early, diverges, or has settings that are not allowed.
         If no trial has completed so far, such settings raise a ConfigError instead.
         """
-        self.trial, self.should_prune = trial, False
+        self.trial = trial
         self.values: list[float] = []  # metrics of the trial's finished runs
         for seed in self.config.seeds:
             self.values.append(self.train_seed(seed))
@@ -142,9 +138,9 @@ class Objective(Logger):
             with announce_compilation():
                 build_and_train(composed, self.option_dirs, [self])
         except RunInterruptedError as error:
-            if self.should_prune and error.exit_code <= 128:  # above 128, a signal ended the run
-                raise TrialPruned(f"within the run of seed {seed}") from None
-            raise
+            if error.exit_code > 128:  # a signal ended the run; else a logger, such as this one
+                raise
+            raise TrialPruned(f"within the run of seed {seed}") from None
         except ConfigError as error:
             has_diverged = isinstance(error, DivergedError)
             states = [one.state for one in self.trial.study.get_trials(deepcopy=False)]
@@ -183,8 +179,7 @@ class Objective(Logger):
             steps = done // self.root.evaluate_every * self.root.evaluate_every
             mean = fmean([*self.values, value])
             self.trial.report(mean, len(self.values) * self.root.budget + steps)
-            self.should_prune = self.trial.should_prune()
-            if self.should_prune:
+            if self.trial.should_prune():
                 raise RunInterruptedError(0, "ended early")
 
 

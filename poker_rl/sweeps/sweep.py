@@ -36,11 +36,10 @@ from poker_rl.sweeps.job_launcher import find_launcher_name, launch_jobs
 from poker_rl.training.rank_and_device import count_torchrun_processes
 from poker_rl.training.run_config import CHANGEABLE_SETTINGS, replace_opponents_by_copies
 from poker_rl.training.run_endings import RunOutcome
-from poker_rl.training.signals import call_outer_signal_handler, list_stop_signals
+from poker_rl.training.signals import list_stop_signals
 from poker_rl.training.start_run import run_training_job
 
 MAX_RUN_NAME_CHARACTERS = 60
-STOP_FILE = "stopped_by"  # file that contains the number of the first stop signal
 WATCH_INTERVAL_S = 0.5
 
 
@@ -69,14 +68,14 @@ def run_sweep(
     with error_prefix("outputs"):
         create_writable_folder(sweep)
     write_text_atomically(sweep / job_outcomes.JOBS_FILE, json.dumps(jobs))
-    outcomes = job_outcomes.JobOutcomes(sweep).jobs
+    outcomes = job_outcomes.read_job_outcomes(sweep)
     # A finished job whose run folder was deleted has no folder.
     unfinished = [n for n, job in enumerate(outcomes) if job.status != "finished" or not job.folder]
     finished, count = len(jobs) - len(unfinished), job_outcomes.format_job_count(len(jobs))
     print_line(f"{count}, of which {finished:,} finished already" if finished else count)
     print_line(f"progress: poker-rl sweep {sweep}")
     with TemporaryDirectory(prefix="poker-rl-") as temporary_folder:
-        stop_file = Path(temporary_folder, STOP_FILE)
+        stop_file = Path(temporary_folder, "stopped_by")
         task = partial(run_job, Path.cwd(), sweep, stop_file, option_dirs)
         with stop_sweep_on_signal(stop_file, waits_for_jobs=launcher != "basic"):
             try:
@@ -129,16 +128,13 @@ def stop_sweep_on_signal(stop_file: Path, waits_for_jobs: bool) -> Iterator[None
 
 def report_job_outcomes(sweep: Path) -> int:
     """Print the outcomes of all jobs and write the summary; return the most severe exit code."""
-    summary = job_outcomes.JobOutcomes(sweep)
-    print_line(f"\n{summary.format_table()}\n")
     codes = []
-    for overrides, job in zip(summary.overrides, summary.jobs, strict=True):
+    for job in job_outcomes.print_and_save_progress(sweep):
         is_unfinished = job.status in ("not run", job_outcomes.RUNNING_OR_KILLED)
         codes.append(job.exit_code or int(is_unfinished))
         if codes[-1]:
             text = f"{job.status}: {job.message}" if job.message else job.status
-            print_error(f"{' '.join(overrides)}: {text}")
-    summary.write_csv()
+            print_error(f"{' '.join(job.overrides)}: {text}")
     # In order of severity: signals (above 2), failures (1), wrong settings (2), success (0).
     return max(codes, key=lambda code: (code > 2, code == 1, code))
 
@@ -154,7 +150,7 @@ def run_job(cwd: Path, sweep: Path, stop_file: Path, option_dirs: list[Path], nu
     with stop_job_with_sweep(stop_file):
         jobs = job_outcomes.read_job_overrides(sweep)
         print_line(f"job {number + 1} of {len(jobs):,}: {' '.join(jobs[number])}")
-        recorded = job_outcomes.read_job_outcome(sweep, number).folder
+        recorded = job_outcomes.read_job_outcome(sweep, number, jobs[number]).folder
         recorded_folder = Path(recorded) if recorded else None
         folder, outcome = None, RunOutcome("finished")
         try:
@@ -172,8 +168,11 @@ def run_job(cwd: Path, sweep: Path, stop_file: Path, option_dirs: list[Path], nu
         if outcome.status == "refused":  # `folder` may be of another run, or does not exist
             folder = recorded_folder
         job_outcomes.save_job_outcome(sweep, number, outcome, folder)
-        if outcome.status == "interrupted":
-            call_outer_signal_handler(outcome.exit_code - 128)
+        if (signal_number := outcome.exit_code - 128) > 0:  # the run was stopped
+            # Call the handler of the sweep or of a launcher; that of submitit queues the job again.
+            handler = signal.getsignal(signal_number)
+            if callable(handler) and handler is not signal.default_int_handler:
+                signal.raise_signal(signal_number)
 
 
 def resolve_job_run(

@@ -79,9 +79,7 @@ def build_checked_root_config(
     """
     for key in map(option_files.parse_override_key, (*train_overrides, *search_space)):
         if key in SETTINGS_SET_BY_STUDY:
-            raise ConfigError(
-                f"{key}: the study sets it; leave it out of train_overrides and search_space"
-            )
+            raise ConfigError(f"{key}: the study sets it; leave it out")
     for key in SETTINGS_EQUAL_IN_TRIALS & search_space.keys():
         raise ConfigError(f"{key}: is equal in all trials; give it in train_overrides")
     lowest = {
@@ -141,8 +139,8 @@ def print_best_trial(study: optuna.Study, objective: Objective) -> None:
     runs = ", ".join(str(path.relative_to(objective.folder)) for path in paths if path)
     print_line(f"best: trial {best.number}, {config.metric} {best.value:.4g}, {seeds_text}: {runs}")
     # For keys in the search space, the best values replace the overrides.
-    overrides = {option_files.parse_override_key(word): word for word in config.train_overrides}
-    words = [word for key, word in overrides.items() if key not in best.params]
+    parse_key, words = option_files.parse_override_key, config.train_overrides
+    words = [word for word in words if parse_key(word) not in best.params]
     words += [*format_overrides(best.params), f"seed={seeds}"]
     sweep = ["-m"] if len(config.seeds) > 1 else []
     print_line(format_train_command([*sweep, *words], objective.option_dirs))

@@ -7,7 +7,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, as_completed
+from concurrent.futures import Future, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
 from datetime import timedelta
@@ -56,7 +56,15 @@ def start_workers(
     store = TCPStore("127.0.0.1", 0, worker.count, True, wait_for_workers=False)
     has_ended = threading.Event()
     with open_pool(worker.count - 1, context, _prepare_worker, shm_all_reduce) as pool:
-        children = start_children(pool, worker.count, store.port, run)
+        # The children start with SIGINT blocked: Ctrl-C must not kill one before `_prepare_worker`.
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            children = [
+                pool.submit(_train_as_rank, rank, worker.count, store.port, run)
+                for rank in range(1, worker.count)
+            ]
+        finally:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
         for child in children:
             child.add_done_callback(partial(exit_if_worker_was_killed, has_ended))
         try:
@@ -99,18 +107,6 @@ def open_torchrun_store() -> Store:
         raise ConfigError(f"MASTER_ADDR, MASTER_PORT: {address}: {reason}") from error
     store.set(f"here/{rank}", "")
     return store
-
-
-def start_children(
-    pool: ProcessPoolExecutor, count: int, port: int, run: Callable[[], RunOutcome]
-) -> list[Future[RunOutcome]]:
-    """Start a process for each rank above 0, in which `run` trains; return their futures."""
-    # The children start with SIGINT blocked: Ctrl-C must not kill one before `_prepare_worker`.
-    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        return [pool.submit(_train_as_rank, rank, count, port, run) for rank in range(1, count)]
-    finally:
-        signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
 
 def check_children(children: Sequence[Future[RunOutcome]], timeout_s: float = 0.0) -> None:

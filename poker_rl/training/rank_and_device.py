@@ -65,12 +65,11 @@ def prepare_process(
     collectives.local_world_size = worker.local_count
     torch.manual_seed(seed)
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
-    if device == "cuda" and gpus == 0:
-        version = torch.__version__
-        raise ConfigError(f"device: no cuda here, torch {version} sees no GPU; allowed: auto, cpu")
     if device == "cuda" and gpus < worker.local_count:
-        problem = f"there are {gpus} GPUs here for {worker.local_count} workers"
-        raise ConfigError(f"device: cuda, but {problem}")
+        problem = (
+            f"torch {torch.__version__} sees {gpus} GPUs here for {worker.local_count} workers"
+        )
+        raise ConfigError(f"device: cuda, but {problem}; allowed: auto, cpu")
     if device == "cpu" or gpus < worker.local_count:
         return torch.device("cpu")
     if worker.count > 1:

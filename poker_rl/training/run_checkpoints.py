@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from poker_rl.algos.algorithm import Algorithm, NetworkLearner
-from poker_rl.config.input_checks import ConfigError
+from poker_rl.config.input_checks import ConfigError, error_prefix
 from poker_rl.config.option_files import find_differing_key, get_dotted_value
 from poker_rl.config.target_classes import load_class
 from poker_rl.games.game import Game
@@ -23,6 +23,7 @@ from poker_rl.players.bots.pretrained_bot import PretrainedBot
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player
 from poker_rl.storage import checkpoint
+from poker_rl.storage.disk import fsync_path
 from poker_rl.storage.run_files import LOCATION_SETTINGS, read_config_and_manifest
 from poker_rl.training.run_config import CHANGEABLE_SETTINGS, RESUME_RULE
 from poker_rl.training.run_recorder import RunRecorder
@@ -90,7 +91,7 @@ class Checkpoints:
         tree |= {"algorithm": state, "recorder": dict(recorder_state)}
         tree |= {"regular": list(self.regular_decisions)}
         players = {name: player.to_dict() for name, player in self.algorithm.players().items()}
-        self.recorder.flush_to_disk()
+        fsync_path(self.recorder.path)  # before the checkpoint records its length
         collectives.wait_for_all_processes()  # until all others have saved their states
         checkpoint.save_snapshot(self.folder, decisions, {"game": game, "players": players})
         checkpoint.save_atomically(self.folder / checkpoint.STATE_FILE, tree)
@@ -204,17 +205,17 @@ def warm_start_from_player(spec: str, algorithm: NetworkLearner, player: Player)
     own_player = algorithm.players().get("current")
     if type(own_player) is not NetworkPlayer:
         raise ConfigError("this algorithm can start from a run, but not from a player")
-    settings, own_settings = get_network_settings(player), get_network_settings(own_player)
+    settings, own_settings = (
+        {
+            "algo": {"instances": one.instance_count, "network_sharing": one.network_sharing},
+            "net": net_config_to_dict(one.net_config),
+        }
+        for one in (player, own_player)
+    )
     if key := find_differing_key(settings, own_settings):
         value, own_value = (get_dotted_value(one, key) for one in (settings, own_settings))
         raise ConfigError(f"{spec} has {key} {value}, and this run {own_value}")
     algorithm.warm_start_from_player(player)
-
-
-def get_network_settings(player: NetworkPlayer) -> dict[str, Any]:
-    """Return the settings of the run that the shape and input of the player's network follow."""
-    algo = {"instances": player.instance_count, "network_sharing": player.network_sharing}
-    return {"algo": algo, "net": net_config_to_dict(player.net_config)}
 
 
 def warm_start_from_run(
@@ -247,12 +248,9 @@ def warm_start_from_run(
                     raise ConfigError(
                         f"{folder} has {part}.{name} {value}, and this run {new_value}"
                     )
-        try:
+        with error_prefix(f"{folder} does not fit this run"):
             algorithm.warm_start(state["algorithm"])
-        except RuntimeError as error:
-            raise ConfigError(f"{folder} has networks of other shapes") from error
-        except ConfigError as error:
-            raise ConfigError(f"{folder} does not fit this run: algo.{error}") from None
     except checkpoint.LOAD_STATE_ERRORS as error:
-        raise ConfigError(f"{folder} does not contain a complete run: {error}") from error
+        reason = str(error).partition("\n")[0]
+        raise ConfigError(f"{folder} does not fit this run: {reason}") from error
     return f"{folder}@{decisions}"

@@ -6,7 +6,6 @@ A resumed run writes the same rows as an uninterrupted one, to the bit, except f
 from __future__ import annotations
 
 import json
-import os
 import resource
 import sys
 from collections.abc import Mapping, Sequence
@@ -165,11 +164,6 @@ class RunRecorder:
         self.manifest |= changes
         text = json.dumps(self.manifest, indent=2) + "\n"
         write_text_atomically(self.folder / run_files.MANIFEST_FILE, text)
-
-    def flush_to_disk(self) -> None:
-        """Flush metrics.jsonl to the disk, before a checkpoint records its length."""
-        with name_path_in_errors(self.path):
-            os.fsync(self.file.fileno())
 
 
 def _get_peak_memory_mib() -> int:

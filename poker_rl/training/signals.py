@@ -32,16 +32,6 @@ def list_stop_signals() -> list[signal.Signals]:
     return [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
 
 
-def call_outer_signal_handler(number: int) -> None:
-    """Call this process's handler of a signal that has ended a run, if there is one.
-
-    Such a handler belongs to a sweep or to a launcher; the one of submitit queues the job again.
-    """
-    handler = signal.getsignal(number)
-    if callable(handler) and handler is not signal.default_int_handler:
-        signal.raise_signal(number)
-
-
 @contextmanager
 def let_ctrl_c_kill_process() -> Iterator[None]:
     """Let Ctrl-C end the process at once in this context, without saving anything.
@@ -85,8 +75,7 @@ class StopSignals:
             old_wakeup_fd = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
             self._stack.callback(signal.set_wakeup_fd, old_wakeup_fd)
             for number in self._signals:
-                old_handler = signal.signal(number, self.handle)
-                self._stack.callback(signal.signal, number, old_handler)
+                self._stack.callback(signal.signal, number, signal.signal(number, self.handle))
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:

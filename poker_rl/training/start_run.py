@@ -34,7 +34,7 @@ from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player
 from poker_rl.storage import run_files
 from poker_rl.storage.checkpoint import STATE_FILE
-from poker_rl.storage.disk import copy_into_folder, exclusive_lock, remove_partial_files
+from poker_rl.storage.disk import atomic_replacement, exclusive_lock, remove_partial_files
 from poker_rl.storage.terminal_messages import announce_compilation, format_os_error, print_line
 from poker_rl.training.distributed_processes import start_workers
 from poker_rl.training.loggers import Logger
@@ -216,7 +216,10 @@ def prepare_run_folder(
             recorder.manifest.pop("error", None)
         remove_partial_files(folder)  # while the other processes wait in `synchronize_ranks`
         checkpoints.synchronize_ranks()
-        copy_into_folder(folder, files_to_copy)
+        for relative_path, source in files_to_copy.items():
+            (folder / relative_path).parent.mkdir(exist_ok=True)
+            with atomic_replacement(folder / relative_path) as new_path:
+                shutil.copyfile(source, new_path)
         run_files.write_config(folder, config)
         recorder.write_manifest(status="running", end=None)
         recorder.truncate()

@@ -51,7 +51,11 @@ class Trainer:
         """Train until the budget is spent; raise RunInterruptedError at a stop signal."""
         try:
             with self.signals:
-                self.start()
+                if self.recorder is not None:
+                    self.recorder.start(self.step)
+                if self.checkpoints.last_progress is None:  # a new run
+                    self.evaluate()
+                    self.checkpoints.save(is_regular=True)
                 self.train_until_budget()
                 self.finish()
         except (FloatingPointError, NonFiniteProbsError) as error:
@@ -62,20 +66,15 @@ class Trainer:
             now = f"after {self.algorithm.progress.decisions:,} decisions"
             raise DivergedError(f"{error} {now}; {last}") from error
 
-    def start(self) -> None:
-        """Start the loggers; evaluate the players of a new run and save its first checkpoint."""
-        if self.recorder is not None:
-            self.recorder.start(self.step)
-        if self.checkpoints.last_progress is None:
-            self.evaluate()
-            self.checkpoints.save(is_regular=True)
-
     def train_until_budget(self) -> None:
         """Learn until the budget is spent; evaluate and save a checkpoint whenever it is due."""
         idle_calls = 0
         while self.step < self.budget and not self.signals.exchange_stop_request():
-            start = self.step
-            self.learn()
+            start, start_time = self.step, perf_counter()
+            metrics = self.algorithm.learn()
+            check_finite(metrics)
+            if self.recorder is not None:
+                self.recorder.accumulate_metrics(metrics, perf_counter() - start_time, self.step)
             is_exact = is_due(self.evaluator.exact_every, start, self.step)
             if is_exact or is_due(self.config["evaluate_every"], start, self.step):
                 self.evaluate(is_exact)
@@ -89,14 +88,6 @@ class Trainer:
             command = f"poker-rl train resume={shlex.quote(str(self.checkpoints.folder))}"
             message = "" if self.recorder is None else f"stopped; to resume: {command}"
             raise RunInterruptedError(self.signals.number, message)
-
-    def learn(self) -> None:
-        """Call the algorithm's `learn` once, and add the returned metrics to the next row."""
-        start = perf_counter()
-        metrics = self.algorithm.learn()
-        check_finite(metrics)
-        if self.recorder is not None:
-            self.recorder.accumulate_metrics(metrics, perf_counter() - start, self.step)
 
     def evaluate(self, is_exact: bool = False) -> None:
         """Evaluate the players and log a row; ranks above 0 do nothing.

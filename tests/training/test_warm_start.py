@@ -210,7 +210,7 @@ def test_a_folder_that_was_tampered_with(first, get_refusal):
     path = first / "config.yaml"
     cfg = yaml.safe_load(path.read_text())
     path.write_text(yaml.safe_dump(cfg | {"net": [8]}))
-    message = f"warm_start: {first} does not contain a complete run: "
+    message = f"warm_start: {first} does not fit this run: "
     assert get_refusal(*PPO, f"warm_start={first}").startswith(message)
     path.write_text(yaml.safe_dump(cfg))
     other = {name: part for name, part in state(first).items() if name != "progress"}
