@@ -108,10 +108,9 @@ def compile_loop(loop: Any, rules: ModuleType, parallel: bool, rule: str = "") -
     calls; the other loops need none.
     """
     loop_globals = {
+        **globals(),
         **vars(rules),
         "rule": getattr(rules, rule, None),
-        "sample_variant": sample_variant,
-        "shuffle_deck": shuffle_deck,
         "prange": numba.prange if parallel else range,
     }
     bound_loop = FunctionType(loop.__code__, loop_globals, loop.__name__)
