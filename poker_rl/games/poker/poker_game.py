@@ -178,6 +178,9 @@ class PokerGame(Game):
     def games_by_seat_count(self) -> Sequence[PokerGame]:
         return [self]
 
+    def get_game_at_table(self, record: np.void) -> PokerGame:
+        return self
+
     @cached_property
     def definitions(self) -> np.ndarray:
         return self.build_definition(self.seats)
