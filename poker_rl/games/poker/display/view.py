@@ -15,7 +15,7 @@ from poker_rl.games.cards import card_name
 from poker_rl.games.displayed_table import BetRange, DisplayedGame, LegalMove, SeatView, TableView
 from poker_rl.games.poker.display.hand_names import describe_hand
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.poker.table_dtypes import CALL, FULL_POT, RAISE
+from poker_rl.games.poker.table_dtypes import FULL_POT, RAISE
 
 BLIND_NAMES = ("small blind", "big blind")  # from the smallest; larger blinds are straddles
 STREET_NAMES = ("preflop", "flop", "turn", "river")
@@ -93,22 +93,22 @@ class DisplayedPoker(DisplayedGame):
         chips_before = int(record["paid"][seat])
         bet_before_street = self.compute_bet_before_street(record)
         chips_after_actions = self._compute_chips_after(record, actions)
-        legal_moves = []
+        action_types = (
+            "fold",
+            "call" if chips_before < record["price"] else "check",
+            "raise" if record["price"] > bet_before_street else "bet",
+        )
+        legal_moves, sizes = [], variant_game.raise_size_options
         for action, chips_after in zip(map(int, actions), chips_after_actions, strict=True):
-            is_raise, size_name, action_type = action >= RAISE, "", "fold"
-            if is_raise:
-                size_name, sizes = usual_names.get(action, ""), variant_game.raise_size_options
-                if sizes:
-                    size = sizes[action - RAISE]
-                    size_name = name_listed_bet_size(variant_game, record, size, chips_after)
-                action_type = "raise" if record["price"] > bet_before_street else "bet"
-            elif action == CALL:
-                action_type = "call" if chips_before < record["price"] else "check"
+            is_raise, size_name = action >= RAISE, usual_names.get(action, "")
+            if is_raise and sizes:
+                size = sizes[action - RAISE]
+                size_name = name_listed_bet_size(variant_game, record, size, chips_after)
             legal_moves.append(
                 LegalMove(
                     action=action,
                     name=self.move_name(record, action),
-                    action_type=action_type,
+                    action_type=action_types[min(action, RAISE)],
                     chips_added=chips_after - chips_before,
                     raise_to=chips_after - bet_before_street if is_raise else None,
                     size_name=size_name,
@@ -186,9 +186,8 @@ def list_seat_roles(game: PokerGame, seat: int) -> list[str]:
     notes = ["button"] if seat == game.seats - 1 else []
     if game.blind_raise_count and game.blinds[seat]:
         amounts = sorted(set(game.blinds) - {0})
-        names = BLIND_NAMES[-1:] if len(amounts) == 1 else BLIND_NAMES
-        rank = amounts.index(game.blinds[seat])
-        notes.append(names[rank] if rank < len(names) else "straddle")
+        names = *BLIND_NAMES[-len(amounts) :], *["straddle"] * len(amounts)
+        notes.append(names[amounts.index(game.blinds[seat])])
     return notes
 
 
