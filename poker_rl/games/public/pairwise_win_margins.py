@@ -15,7 +15,6 @@ from math import comb
 import numpy as np
 
 from poker_rl.games.game import jit
-from poker_rl.games.hand_evaluator import SHORT_DECK
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.public.ranges import Ranges, compute_strengths
 
@@ -52,7 +51,7 @@ def compute_win_margins(
         completions = np.array(list(combinations(remaining_cards.tolist(), cards_to_come)), int)
     boards = np.hstack([np.tile(board_cards, (len(completions), 1)), completions]).astype(np.int8)
     strengths = np.empty((len(boards), len(ranges.hands)), np.uint16)
-    _fill_strengths(ranges.hands, boards, len(game.suits), game.ranking == SHORT_DECK, strengths)
+    _fill_strengths(ranges.hands, boards, *ranges.ranking_rules, strengths)
     # A hand that shares a card with the board is blocked. Its strength, `BLOCKED_STRENGTH`, has
     # become 65535 here, so that no hand beats it; its rank is 0, so that no hand loses to it.
     ranks = strengths + np.uint16(1)
