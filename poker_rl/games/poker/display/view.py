@@ -146,10 +146,7 @@ class DisplayedPoker(DisplayedGame):
         return chips
 
     def compute_bet_before_street(self, record: np.void) -> int:
-        """Return the chips that each seat had to put in on earlier streets to stay in the hand.
-
-        On the first street this is the ante.
-        """
+        """Return the chips that each seat had to put in before this street to stay in the hand."""
         definition, street = self.definitions[int(record["variant"])], int(record["street"])
         if street == 0:
             return int(definition["ante"])
