@@ -66,7 +66,8 @@ class GameTree:
         self.seat: np.ndarray = arrays["seat"]
         self.infoset: np.ndarray = new_index[arrays["infoset"]]
         parent_infoset, action = np.divmod(arrays["edge"], game.action_count)
-        self.edge = (new_index[parent_infoset] * game.action_count + action).astype(np.int32)
+        edge = new_index[parent_infoset] * game.action_count + action
+        self.edge: np.ndarray = edge.astype(np.int32)
         self.node_payoffs: np.ndarray = arrays["payoffs"]
         self.infoset_seat = owner[order]
         self.infoset_records: np.ndarray = arrays.pop("records").take(order)

@@ -45,7 +45,8 @@ class Ranges:
         self.hand_index = np.zeros((game.deck_size,) * game.hole_cards, np.int64)
         self.hand_index[tuple(self.hands.T)] = np.arange(len(self.hands))
         permuted_hole_cards = np.sort(self.permuted_cards[:, self.hands], axis=2)
-        self.permuted_hands = self.hand_index[tuple(permuted_hole_cards.transpose(2, 0, 1))]
+        permuted_hands = self.hand_index[tuple(permuted_hole_cards.transpose(2, 0, 1))]
+        self.permuted_hands: np.ndarray = permuted_hands
 
     def mask_compatible_hands(self, board: np.ndarray) -> np.ndarray:
         """Return a mask [H] of the hands that share no card with `board`, an array of cards."""
