@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from poker_rl.games.game import Game
+from poker_rl.games.tables import tables_from_records
 
 
 @dataclass(frozen=True)
@@ -89,6 +90,20 @@ class DisplayedGame(Game):
         If `actions` is None, return all legal actions, but only bets of usual sizes if the game
         allows any number of chips.
         """
+
+    def list_legal_actions(self, record: np.void) -> list[int]:
+        """Return the legal actions of the seat to act; [] when the hand is over."""
+        if record["over"]:
+            return []
+        legal_mask = tables_from_records(self, np.array([record], self.table_dtype)).legal_mask()
+        actions: list[int] = np.flatnonzero(legal_mask).tolist()
+        return actions
+
+    def play_each(self, record: np.void, actions: Sequence[int]) -> np.ndarray:
+        """Return copies of a table after each of N legal actions of the seat to act, [N]."""
+        tables = tables_from_records(self, np.array([record] * len(actions), self.table_dtype))
+        tables.step(np.array(actions, np.int64))
+        return tables.records
 
     def get_bet_range(self, record: np.void) -> BetRange | None:
         """Return the range of legal bets if the game allows any number of chips, else None."""

@@ -40,7 +40,7 @@ from functools import cached_property
 from itertools import permutations
 from math import perm
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 import numba
 import numpy as np
@@ -94,6 +94,7 @@ class Game(ABC):
     name: str
     unit: str  # name of the unit of results, such as ante, big blind or point
     unit_chips: PositiveInt  # number of chips in one unit
+    hand_noun: ClassVar[str] = "hand"  # the game's word for the play from one deal to the end
 
     @property
     @abstractmethod
@@ -144,11 +145,6 @@ class Game(ABC):
     def hidden_card_size(self) -> int:
         """Number of features of hidden cards; 0 if the game has no rule `observe_hidden_cards`."""
         return 0
-
-    @property
-    def hand_noun(self) -> str:
-        """The game's own word for the play from one deal to the end: "hand" or "game"."""
-        return "hand"
 
     @cached_property
     def seats(self) -> int:

@@ -60,15 +60,14 @@ class GameTree:
         }
         owner = arrays["records"]["to_act"].astype(np.int8)
         order = np.argsort(owner, kind="stable")
-        new_index = np.argsort(order).astype(np.int32)
+        # The new index of each information set, and at the end that of "none", -1
+        new_index = np.append(np.argsort(order), -1).astype(np.int32)
         self.parent = arrays["parent"].astype(np.int32)
         self.seat: np.ndarray = arrays["seat"]
-        decision_nodes = np.flatnonzero(self.seat >= 0)
-        self.infoset = np.full(len(self.seat), -1, np.int32)
-        self.infoset[decision_nodes] = new_index[arrays["infoset"][decision_nodes]]
-        self.edge = np.full(len(self.seat), -1, np.int32)
-        parent_infoset, action = np.divmod(arrays["edge"][self.deal_count :], game.action_count)
-        self.edge[self.deal_count :] = new_index[parent_infoset] * game.action_count + action
+        self.infoset: np.ndarray = new_index[arrays["infoset"]]
+        parent_infoset, action = np.divmod(arrays["edge"], game.action_count)
+        edge = new_index[parent_infoset] * game.action_count + action
+        self.edge: np.ndarray = edge.astype(np.int32)
         self.node_payoffs: np.ndarray = arrays["payoffs"]
         self.infoset_seat = owner[order]
         self.infoset_records: np.ndarray = arrays.pop("records").take(order)
@@ -126,14 +125,13 @@ class GameTree:
 
     def build_uniform_policy(self) -> np.ndarray:
         """Return the uniform policy over the legal actions, [I, A]."""
-        policy: np.ndarray = self.legal_mask / self.legal_mask.sum(1, keepdims=True)
-        return policy
+        return np.asarray(self.legal_mask / self.legal_mask.sum(1, keepdims=True))
 
     def normalize_policy(self, weights: np.ndarray) -> np.ndarray:
         """Return the policy proportional to weights [I, A]; a row of zeros is played uniformly."""
         total = weights.sum(1, keepdims=True)
-        divisor = np.where(total > 0, total, 1)
-        return np.where(total > 0, weights / divisor, self.build_uniform_policy())
+        probs = weights / np.where(total > 0, total, 1)
+        return np.where(total > 0, probs, self.build_uniform_policy())
 
 
 _cached_trees: dict[str, GameTree] = {}

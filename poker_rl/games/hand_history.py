@@ -24,8 +24,8 @@ class HandHistory:
 def hand_history_from_record(game: Game, record: np.void, actions: tuple[int, ...]) -> HandHistory:
     """Return the history of a hand from its actions and its table's record, which has the cards."""
     variant = int(record["variant"])
-    cards_dealt = int(game.definitions[variant]["dealt"])
-    return HandHistory(tuple(int(card) for card in record["deck"][:cards_dealt]), actions, variant)
+    deck = record["deck"][: game.definitions[variant]["dealt"]]
+    return HandHistory(tuple(deck.tolist()), actions, variant)
 
 
 def replay_hand(game: Game, history: HandHistory) -> Iterator[np.ndarray]:

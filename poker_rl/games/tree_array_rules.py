@@ -66,8 +66,7 @@ def enter_node(game, table, node):
 
 @jit
 def start(game, table):
-    table.error = 0
-    table.moves = 0
+    table.error = table.moves = 0
     enter_node(game, table, 0)
 
 

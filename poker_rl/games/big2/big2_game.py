@@ -19,7 +19,6 @@ from poker_rl.games.big2.combinations import (
 )
 from poker_rl.games.cards import card_name
 from poker_rl.games.displayed_table import DisplayedGame, LegalMove, SeatView, TableView
-from poker_rl.games.tables import tables_from_records
 
 COMBINATION_NAMES = {  # names by number of cards, in the order of the categories
     1: ["single"],
@@ -101,17 +100,13 @@ class Big2(DisplayedGame):
     def list_moves(self, record: np.void, actions: Sequence[int] | None = None) -> list[LegalMove]:
         """Return the given legal actions as moves, or all legal actions in ascending order."""
         if actions is None:
-            tables = tables_from_records(self, np.array([record], self.table_dtype))
-            actions = np.flatnonzero(tables.legal_mask()[0] & (record["over"] == 0)).tolist()
-        tables = tables_from_records(self, np.array([record] * len(actions), self.table_dtype))
-        tables.step(np.array(actions, np.int64))
-        categories = (tables.records["strength"] // DECK_SIZE).tolist()
-        hand = record["hand"][record["to_act"]]
+            actions = self.list_legal_actions(record)
         moves = []
-        for action, category in zip(actions, categories, strict=True):
-            cards = self._name_cards(hand[list(ACTION_POSITIONS[action])])
+        for action, after in zip(actions, self.play_each(record, actions), strict=True):
+            positions = list(ACTION_POSITIONS[action])
+            cards = self._name_cards(record["hand"][record["to_act"]][positions])
             names = COMBINATION_NAMES[int(ACTION_SIZES[action])] if cards else []
-            action_type = names[category] if cards else "pass"
+            action_type = names[after["strength"] // DECK_SIZE] if cards else "pass"
             moves.append(LegalMove(int(action), "".join(cards) or "pass", action_type, cards=cards))
         return moves
 

@@ -89,13 +89,10 @@ def start(game, table):
         for i in range(HAND_SIZE):
             insert_sorted(table.hand[seat], i, table.deck[seat * HAND_SIZE + i])
         table.left[seat] = HAND_SIZE
-        table.played[seat] = 0
-        table.shown[seat] = 0
+        table.played[seat] = table.shown[seat] = 0
         if table.hand[seat, 0] == 0:
             table.to_act = seat
-    table.over = 0
-    table.error = 0
-    table.turns = 0
+    table.over = table.error = table.turns = 0
     play_cards(table, 0, 1, 0)
 
 

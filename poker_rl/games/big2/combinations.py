@@ -53,9 +53,8 @@ PADDED_ACTION_POSITIONS = np.array([*zip_longest(*ACTION_POSITIONS, fillvalue=0)
 # The index is a set of positions, with bit i for position i; the entry is the action that plays the
 # cards at these positions, or -1 if there is none.
 ACTION_OF_POSITIONS = np.full(1 << HAND_SIZE, -1, np.int16)
-is_played = np.arange(MAX_COMBINATION_SIZE) < ACTION_SIZES[:, None]
-position_bits = np.where(is_played, 1 << PADDED_ACTION_POSITIONS.astype(np.int64), 0).sum(1)
-ACTION_OF_POSITIONS[position_bits] = np.arange(ACTION_COUNT)
+for action, positions in enumerate(ACTION_POSITIONS):
+    ACTION_OF_POSITIONS[sum(1 << position for position in positions)] = action
 
 
 @jit

@@ -49,14 +49,8 @@ from poker_rl.games.poker.table_dtypes import (
 @jit
 def start(game, table):
     """Start a hand: post antes and blinds, and set the first seat to act."""
-    table.street = 0
-    table.raises = 0
-    table.live = game.seats
-    table.pending = game.seats
-    table.over = 0
-    table.error = 0
-    table.moves = 0
-    table.marks = 0
+    table.street = table.raises = table.over = table.error = table.moves = table.marks = 0
+    table.live = table.pending = game.seats
     table.price = game.price
     seats_with_chips = 0
     for seat in range(game.seats):
@@ -96,12 +90,9 @@ def can_fold(table):
 
 @jit
 def can_raise(game, table):
-    """Return whether the seat to act may raise.
+    """Return whether the seat to act may raise by the rules in the module's docstring.
 
-    Without stacks, only the number of raises on the street is limited. With stacks, the seat and an
-    opponent in the hand also need more chips than a call takes, and a seat that has acted may raise
-    only if the betting is reopened (see the module's docstring). No-limit has no limit per street,
-    but nobody may raise after `game.last_raise` actions, as a table records only `MAX_MOVES`.
+    In no-limit nobody may after `game.last_raise` actions, as a table records only `MAX_MOVES`.
     """
     if not has_stacks(table):
         return table.raises < game.max_raises[table.street]

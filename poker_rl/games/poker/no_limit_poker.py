@@ -41,8 +41,7 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
     def __post_init__(self) -> None:
         super().__post_init__()
         blind, size_count = max(self.blinds, default=0), len(self.bet_sizes)
-        problem = f"{self.min_bet} is less than the blind of {blind}"
-        require(self.min_bet >= blind, f"min_bet: {problem}")
+        require(self.min_bet >= blind, f"min_bet: {self.min_bet} is less than the blind of {blind}")
         require(size_count <= MAX_BET_SIZES, f"bet_sizes: {size_count}, at most {MAX_BET_SIZES}")
         sizes = self._bet_size_hundredths
         for size, hundredths in zip(self.bet_sizes, sizes, strict=True):

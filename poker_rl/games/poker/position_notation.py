@@ -90,12 +90,11 @@ def format_actions(game: DisplayedPoker, record: np.void) -> str:
 def find_variant_of_seat_count(game: DisplayedPoker, seat_count: int | None) -> int:
     """Return the index of the definition with `seat_count` seats; None stands for the only one."""
     seat_counts = [variant_game.seats for variant_game in game.games_by_seat_count]
-    fewest, most = seat_counts[0], seat_counts[-1]
-    if seat_count is None and fewest == most:
+    if seat_count is None and len(seat_counts) == 1:
         return 0
     if seat_count not in seat_counts:
-        allowed_text = f"{fewest}" if fewest == most else f"{fewest} to {most}"
         problem = "missing" if seat_count is None else seat_count
+        allowed_text = " to ".join(map(str, sorted({seat_counts[0], seat_counts[-1]})))
         raise ConfigError(f"seats: {problem}; {game.name} is played by {allowed_text}")
     return seat_counts.index(seat_count)
 
@@ -123,26 +122,25 @@ def copy_table_with_cards(
     hand_count, hole_card_count = hole_cards.shape
     boards = np.tile(np.array(board, np.int64), (hand_count, 1))
     known_cards = np.concatenate([hole_cards, boards], axis=1)
-    is_known = np.zeros(variant_game.cards_dealt, bool)  # for each position of the deck
     start = int(record["to_act"]) * hole_card_count
     board_start = variant_game.seats * hole_card_count
-    is_known[start : start + hole_card_count] = True
-    is_known[board_start : board_start + len(board)] = True
+    board_stop = board_start + len(board)
+    known_positions = np.r_[start : start + hole_card_count, board_start:board_stop]
+    other_positions = np.setdiff1d(np.arange(variant_game.cards_dealt), known_positions)
     is_used = np.zeros((hand_count, variant_game.deck_size), bool)
     np.put_along_axis(is_used, known_cards, True, axis=1)
     unused_first = np.argsort(is_used, axis=1, kind="stable")
     records = np.repeat(np.array([record]), hand_count)
-    records["deck"][:, np.flatnonzero(is_known)] = known_cards
-    records["deck"][:, np.flatnonzero(~is_known)] = unused_first[:, : (~is_known).sum()]
+    records["deck"][:, known_positions] = known_cards
+    records["deck"][:, other_positions] = unused_first[:, : len(other_positions)]
     return records
 
 
 def play_action_text(game: DisplayedPoker, tables: Tables, text: str) -> None:
     """Play the actions in `text`; raise ConfigError if one is illegal or if the hand ends."""
-    tokens = split_action_text(text)
-    action_count = slash_count = 0
+    tokens, action_count, slash_count = split_action_text(text), 0, 0
     for token in tokens:
-        street = int(tables.records["street"][0])
+        street = tables.records["street"][0]
         if token == "/":
             slash_count += 1
             if street != slash_count:

@@ -54,10 +54,10 @@ class InfosetIndex:
         return self.nodes[-1]
 
     def _add_children(self, node: BoardNode) -> None:
-        next_street = node.street + 1
-        if next_street < len(self.tree.streets):
-            for board in self.tree.boards.list_next_boards(node.board, next_street):
-                node.children.append(self._add_node(next_street, board))
+        street = node.street + 1
+        if street < len(self.tree.streets):
+            boards = self.tree.boards.list_next_boards(node.board, street)
+            node.children = [self._add_node(street, board) for board in boards]
             for child in node.children:
                 self._add_children(child)
 
@@ -85,12 +85,11 @@ class InfosetIndex:
             new_cards = [child.board.cards[len(node.board.cards) :] for child in node.children]
             child_keys = encode_card_sets(np.array(new_cards), game.deck_size)
             order = np.argsort(child_keys)
-            keys, representative_keys, permutation = self.tree.boards.map_next_to_representatives(
-                node.board, node.street + 1
-            )
-            children = order[np.searchsorted(child_keys, representative_keys, sorter=order)]
-            child_index[offset + keys] = [node.children[i].index for i in children]
-            permutation_of_edge[offset + keys] = permutation
+            _, keys = self.tree.boards.encode_new_cards(node.board, node.street + 1)
+            children = order[np.searchsorted(child_keys, keys.min(0), sorter=order)]
+            child_index[offset + keys[0]] = [node.children[i].index for i in children]
+            permutation = node.board.suit_permutations[keys.argmin(0)]
+            permutation_of_edge[offset + keys[0]] = permutation
         return (
             child_offset,
             child_index,

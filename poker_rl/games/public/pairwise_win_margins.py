@@ -15,9 +15,8 @@ from math import comb
 import numpy as np
 
 from poker_rl.games.game import jit
-from poker_rl.games.hand_evaluator import SHORT_DECK
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.public.ranges import BLOCKED_STRENGTH, Ranges, compute_strengths
+from poker_rl.games.public.ranges import Ranges, compute_strengths
 
 MAX_ENUMERATED_BOARDS = 1500  # a flop of hold'em has 1,176 possible final boards
 SAMPLED_BOARD_COUNT = 2000  # boards to sample if more than MAX_ENUMERATED_BOARDS are possible
@@ -51,43 +50,35 @@ def compute_win_margins(
     else:
         completions = np.array(list(combinations(remaining_cards.tolist(), cards_to_come)), int)
     boards = np.hstack([np.tile(board_cards, (len(completions), 1)), completions]).astype(np.int8)
-    ranks_blocked_high, ranks_blocked_low = np.empty((2, len(boards), len(ranges.hands)), np.uint16)
-    rules = len(game.suits), game.ranking == SHORT_DECK
-    _fill_hand_ranks(ranges.hands, boards, *rules, ranks_blocked_high, ranks_blocked_low)
+    strengths = np.empty((len(boards), len(ranges.hands)), np.uint16)
+    _fill_strengths(ranges.hands, boards, *ranges.ranking_rules, strengths)
+    # A hand that shares a card with the board is blocked. Its strength, `BLOCKED_STRENGTH`, has
+    # become 65535 here, so that no hand beats it; its rank is 0, so that no hand loses to it.
+    ranks = strengths + np.uint16(1)
     net_wins = np.zeros((len(own_hands), len(ranges.hands)), np.int16)
-    _count_net_wins_by_pair(own_hands, ranks_blocked_high, ranks_blocked_low, net_wins)
-    is_possible = (ranks_blocked_low > 0).astype(np.float32)  # float32 counts exactly up to 2**24
+    _count_net_wins_by_pair(own_hands, strengths, ranks, net_wins)
+    is_possible = (ranks > 0).astype(np.float32)  # float32 counts exactly up to 2**24
     board_counts = is_possible[:, own_hands].T @ is_possible
     is_disjoint = ranges.mask_disjoint_hands(own_hands)
     return np.asarray(net_wins * is_disjoint / np.maximum(board_counts, 1))
 
 
 @jit
-def _fill_hand_ranks(hands, boards, suits, short_deck, ranks_blocked_high, ranks_blocked_low):
-    """Write the rank of H hands on N boards into `ranks_blocked_high` and `ranks_blocked_low`.
-
-    Both arrays are [N, H] and differ only for hands that can't occur on a board.
-    A stronger hand has a larger rank, from 1 upwards. A hand that shares a card with the board is
-    blocked: it gets 65535 in `ranks_blocked_high`, so that no hand beats it, and 0 in
-    `ranks_blocked_low`, so that no hand loses to it.
-    """
-    board_ranks = np.empty(len(hands), np.int32)
+def _fill_strengths(hands, boards, suits, short_deck, strengths):
+    """Write the strengths of H hands on N boards into `strengths` [N, H]."""
     for i in range(len(boards)):
-        compute_strengths(hands, boards[i], suits, short_deck, board_ranks)
-        for h in range(len(hands)):
-            blocked = board_ranks[h] == BLOCKED_STRENGTH
-            ranks_blocked_high[i, h] = 65535 if blocked else board_ranks[h] + 1
-            ranks_blocked_low[i, h] = 0 if blocked else board_ranks[h] + 1
+        compute_strengths(hands, boards[i], suits, short_deck, strengths[i])
 
 
 @jit
-def _count_net_wins_by_pair(own_hands, ranks_blocked_high, ranks_blocked_low, net_wins):
+def _count_net_wins_by_pair(own_hands, strengths, ranks, net_wins):
     """Add boards won minus boards lost by each own hand against each hand to `net_wins` [R, H]."""
     for r in range(len(own_hands)):
-        for i in range(len(ranks_blocked_high)):
-            own_rank = ranks_blocked_low[i, own_hands[r]]
+        for i in range(len(ranks)):
+            own_rank = ranks[i, own_hands[r]]
             if own_rank:
-                for h in range(ranks_blocked_high.shape[1]):
-                    net_wins[r, h] += np.int16(own_rank > ranks_blocked_high[i, h]) - np.int16(
-                        own_rank < ranks_blocked_low[i, h]
+                own_strength = strengths[i, own_hands[r]]
+                for h in range(ranks.shape[1]):
+                    net_wins[r, h] += np.int16(own_strength > strengths[i, h]) - np.int16(
+                        own_rank < ranks[i, h]
                     )

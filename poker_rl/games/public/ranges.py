@@ -31,15 +31,17 @@ class Ranges:
         permuted_cards: the image of each card under each permutation of the suits, [S, cards]
             int64; the first permutation is the identity
         permuted_hands: the index in `hands` of the image of each hand, [S, H] int64
+        ranking_rules: the arguments `suit_count` and `short_deck` of `compute_strengths`
         hand_index: at [a, b], the index in `hands` of the hand of cards a < b; one axis per card
     """
 
     def __init__(self, game: PokerGame) -> None:
         self.hands = np.array(list(combinations(range(game.deck_size), game.hole_cards)), np.int8)
-        self._suit_count, self._short_deck = len(game.suits), game.ranking == SHORT_DECK
-        rank, suit = np.divmod(np.arange(game.deck_size), self._suit_count)
-        suit_permutations = np.array(list(permutations(range(self._suit_count))))  # [S, suits]
-        self.permuted_cards = rank * self._suit_count + suit_permutations[:, suit]
+        suit_count = len(game.suits)
+        self.ranking_rules = suit_count, game.ranking == SHORT_DECK
+        rank, suit = np.divmod(np.arange(game.deck_size), suit_count)
+        suit_permutations = np.array(list(permutations(range(suit_count))))  # [S, suits]
+        self.permuted_cards = rank * suit_count + suit_permutations[:, suit]
         self.hand_index = np.zeros((game.deck_size,) * game.hole_cards, np.int64)
         self.hand_index[tuple(self.hands.T)] = np.arange(len(self.hands))
         permuted_hole_cards = np.sort(self.permuted_cards[:, self.hands], axis=2)
@@ -61,9 +63,7 @@ class Ranges:
         The hands are ordered from the weakest to the strongest. `board` has the n board cards, [n].
         """
         strengths = np.empty(len(self.hands), np.int32)
-        compute_strengths(
-            self.hands, board.astype(np.int8), self._suit_count, self._short_deck, strengths
-        )
+        compute_strengths(self.hands, board.astype(np.int8), *self.ranking_rules, strengths)
         hand_order = np.argsort(strengths, kind="stable")
         hand_order = hand_order[np.count_nonzero(strengths == BLOCKED_STRENGTH) :]
         return hand_order, strengths[hand_order]

@@ -53,7 +53,7 @@ class Boards:
 
     def list_next_boards(self, board: Board, street: int) -> list[Board]:
         """Return the boards of a street that continue a board of the street before it."""
-        new_cards, keys = self._encode_new_cards(board, street)
+        new_cards, keys = self.encode_new_cards(board, street)
         boards = []
         for i in np.flatnonzero(keys[0] == keys.min(0)):
             unchanged = board.suit_permutations[keys[:, i] == keys[0, i]]
@@ -62,23 +62,12 @@ class Boards:
             boards.append(Board(cards, multiplicity, unchanged))
         return boards
 
-    def map_next_to_representatives(
-        self, board: Board, street: int
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Map each of the N boards that continue `board` to the board that represents it.
-
-        Returns:
-            three arrays [N]: the key of each board's new cards, see `encode_card_sets`; the key of
-            its representative's new cards; and the index of a suit permutation that turns the board
-            into its representative.
-        """
-        _, keys = self._encode_new_cards(board, street)
-        return keys[0], keys.min(0), board.suit_permutations[keys.argmin(0)]
-
-    def _encode_new_cards(self, board: Board, street: int) -> tuple[np.ndarray, np.ndarray]:
+    def encode_new_cards(self, board: Board, street: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the N possible sets of n new cards of a street, [N, n], and their keys, [S, N].
 
-        Row s has the keys of the sets after the s-th of the board's S suit permutations.
+        Row s has the keys (see `encode_card_sets`) of the sets after the s-th of the board's S suit
+        permutations; row 0 those of the sets themselves. A set's smallest key is that of the set
+        that represents it.
         """
         new_card_count = self._game.board_cards[street]
         remaining_cards = np.setdiff1d(np.arange(self._game.deck_size), board.cards)

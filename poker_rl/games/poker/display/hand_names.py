@@ -37,11 +37,9 @@ def describe_made_hand(game: PokerGame, cards: Sequence[int]) -> str:
     length = THREE_CARD_HAND if full_hand_size == THREE_CARD_HAND else STRAIGHT_LENGTH
     groups = sorted(((count, rank) for rank, count in rank_counts.items()), reverse=True)
     (first_count, first), (second_count, second) = [*groups, (0, 0)][:2]
-    ranks_by_suit = [
-        [card // suit_count for card in cards if card % suit_count == suit]
-        for suit in range(suit_count)
-    ]
-    flush = next((suit_ranks for suit_ranks in ranks_by_suit if len(suit_ranks) >= length), [])
+    ((suit, suited_count),) = Counter(card % suit_count for card in cards).most_common(1)
+    has_flush = suited_count >= length
+    flush = [card // suit_count for card in cards if has_flush and card % suit_count == suit]
     straight_flush = _find_straight_end(flush, length, game.ace)
     straight = _find_straight_end(rank_counts, length, game.ace)
     first_plural, second_plural = (name_rank(rank, ranks, plural=True) for rank in (first, second))

@@ -15,8 +15,7 @@ from poker_rl.games.cards import card_name
 from poker_rl.games.displayed_table import BetRange, DisplayedGame, LegalMove, SeatView, TableView
 from poker_rl.games.poker.display.hand_names import describe_hand
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.poker.table_dtypes import CALL, FULL_POT, RAISE
-from poker_rl.games.tables import tables_from_records
+from poker_rl.games.poker.table_dtypes import FULL_POT, RAISE
 
 BLIND_NAMES = ("small blind", "big blind")  # from the smallest; larger blinds are straddles
 STREET_NAMES = ("preflop", "flop", "turn", "river")
@@ -86,33 +85,30 @@ class DisplayedPoker(DisplayedGame):
 
     def list_moves(self, record: np.void, actions: Sequence[int] | None = None) -> list[LegalMove]:
         variant_game, seat = self.get_game_at_table(record), int(record["to_act"])
-        bet_range, usual_names = self.get_bet_range(record), {}
-        if bet_range is not None:
-            low = bet_range.min_bet_action
-            high = low + bet_range.max_bet - bet_range.min_bet
-            usual_names = name_usual_raises(variant_game, record, low, high)
+        raises = self._list_raises(record) if variant_game.raise_size_options == [] else []
+        usual_names = name_usual_raises(variant_game, record, raises) if raises else {}
         if actions is None:
-            legal = np.flatnonzero(self._compute_legal_mask(record)).tolist()
-            actions = [a for a in legal if bet_range is None or a < RAISE or a in usual_names]
+            legal = self.list_legal_actions(record)
+            actions = [a for a in legal if not raises or a < RAISE or a in usual_names]
         chips_before = int(record["paid"][seat])
         bet_before_street = self.compute_bet_before_street(record)
         chips_after_actions = self._compute_chips_after(record, actions)
-        legal_moves = []
+        action_types = (
+            "fold",
+            "call" if chips_before < record["price"] else "check",
+            "raise" if record["price"] > bet_before_street else "bet",
+        )
+        legal_moves, sizes = [], variant_game.raise_size_options
         for action, chips_after in zip(map(int, actions), chips_after_actions, strict=True):
-            is_raise, size_name, action_type = action >= RAISE, "", "fold"
-            if is_raise:
-                size_name, sizes = usual_names.get(action, ""), variant_game.raise_size_options
-                if sizes:
-                    size = sizes[action - RAISE]
-                    size_name = name_listed_bet_size(variant_game, record, size, chips_after)
-                action_type = "raise" if record["price"] > bet_before_street else "bet"
-            elif action == CALL:
-                action_type = "call" if chips_before < record["price"] else "check"
+            is_raise, size_name = action >= RAISE, usual_names.get(action, "")
+            if is_raise and sizes:
+                size = sizes[action - RAISE]
+                size_name = name_listed_bet_size(variant_game, record, size, chips_after)
             legal_moves.append(
                 LegalMove(
                     action=action,
                     name=self.move_name(record, action),
-                    action_type=action_type,
+                    action_type=action_types[min(action, RAISE)],
                     chips_added=chips_after - chips_before,
                     raise_to=chips_after - bet_before_street if is_raise else None,
                     size_name=size_name,
@@ -121,16 +117,18 @@ class DisplayedPoker(DisplayedGame):
         return legal_moves
 
     def get_bet_range(self, record: np.void) -> BetRange | None:
-        raises = np.flatnonzero(self._compute_legal_mask(record)[RAISE:]) + RAISE
-        if self.get_game_at_table(record).raise_size_options != [] or not len(raises):
+        raises = self._list_raises(record)
+        if self.get_game_at_table(record).raise_size_options != [] or not raises:
             return None
-        low, high = int(raises[0]), int(raises[-1])
         bet_before_street = self.compute_bet_before_street(record)
-        return BetRange(low - bet_before_street, high - bet_before_street, low)
+        return BetRange(raises[0] - bet_before_street, raises[-1] - bet_before_street, raises[0])
+
+    def _list_raises(self, record: np.void) -> list[int]:
+        return [action for action in self.list_legal_actions(record) if action >= RAISE]
 
     def compute_raise_targets(self, record: np.void) -> dict[int, int]:
         """Map each legal raise to the chips that the seat to act has put in after it."""
-        raises = (np.flatnonzero(self._compute_legal_mask(record)[RAISE:]) + RAISE).tolist()
+        raises = self._list_raises(record)
         return dict(zip(raises, self._compute_chips_after(record, raises), strict=True))
 
     def move_name(self, record: np.void, action: int) -> str:
@@ -142,24 +140,13 @@ class DisplayedPoker(DisplayedGame):
                 return "raise_all_in"
         return self.action_name(action)
 
-    def _compute_legal_mask(self, record: np.void) -> np.ndarray:
-        """Return the action mask of the seat to act, [A] bool; all False when the hand is over."""
-        tables = tables_from_records(self, np.array([record], self.table_dtype))
-        legal_mask: np.ndarray = tables.legal_mask()[0] & (record["over"] == 0)
-        return legal_mask
-
     def _compute_chips_after(self, record: np.void, actions: Sequence[int]) -> list[int]:
         """Return for each of the actions the chips that the seat to act has put in after it."""
-        tables = tables_from_records(self, np.array([record] * len(actions), self.table_dtype))
-        tables.step(np.array(actions, np.int64))
-        chips: list[int] = tables.records["paid"][:, record["to_act"]].tolist()
+        chips: list[int] = self.play_each(record, actions)["paid"][:, record["to_act"]].tolist()
         return chips
 
     def compute_bet_before_street(self, record: np.void) -> int:
-        """Return the chips that each seat had to put in on earlier streets to stay in the hand.
-
-        On the first street this is the ante.
-        """
+        """Return the chips that each seat had to put in before this street to stay in the hand."""
         definition, street = self.definitions[int(record["variant"])], int(record["street"])
         if street == 0:
             return int(definition["ante"])
@@ -196,9 +183,8 @@ def list_seat_roles(game: PokerGame, seat: int) -> list[str]:
     notes = ["button"] if seat == game.seats - 1 else []
     if game.blind_raise_count and game.blinds[seat]:
         amounts = sorted(set(game.blinds) - {0})
-        names = BLIND_NAMES[-1:] if len(amounts) == 1 else BLIND_NAMES
-        rank = amounts.index(game.blinds[seat])
-        notes.append(names[rank] if rank < len(names) else "straddle")
+        names = *BLIND_NAMES[-len(amounts) :], *["straddle"] * len(amounts)
+        notes.append(names[amounts.index(game.blinds[seat])])
     return notes
 
 
@@ -252,19 +238,16 @@ def is_all_in_bet(game: PokerGame, record: np.void, chips_in: int) -> bool:
     return stacks is not None and chips_in == stacks[seat] - game.dead_antes[seat]
 
 
-def name_usual_raises(game: PokerGame, record: np.void, low: int, high: int) -> dict[int, str]:
-    """Return the names of the usual raises, keyed by the chips that they raise to.
+def name_usual_raises(game: PokerGame, record: np.void, raises: list[int]) -> dict[int, str]:
+    """Return the names of the usual ones among `raises`, keyed by the chips that they raise to.
 
-    These raises are the smallest legal one (to `low` chips), the largest (to `high` chips) and,
-    between them, the sizes in `BET_SIZE_NAMES`. If two sizes raise to the same chips, the larger
-    one gives the name.
+    These are the smallest raise, the largest and, between them, the sizes in `BET_SIZE_NAMES`. If
+    two sizes raise to the same chips, the larger one gives the name.
     """
-    size_names = {low: "minimum"}
-    for size, name in BET_SIZE_NAMES.items():
-        target = compute_pot_raise_to(game, record, size)
-        if low < target < high:
-            size_names[target] = name
-    return size_names | {high: "all-in"}
+    low, high = raises[0], raises[-1]
+    targets = {compute_pot_raise_to(game, record, size): size for size in BET_SIZE_NAMES}
+    between = {to: BET_SIZE_NAMES[size] for to, size in targets.items() if low < to < high}
+    return {low: "minimum", **between, high: "all-in"}
 
 
 def compute_pot_raise_to(game: PokerGame, record: np.void, hundredths: int) -> int:
