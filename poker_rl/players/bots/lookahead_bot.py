@@ -72,10 +72,10 @@ class LookaheadBot(Bot):
         for start in range(0, len(decision), chunk_size):
             chunk = decision[start : start + chunk_size], action[start : start + chunk_size]
             action_values[chunk] = self._estimate_action_values(records.take(chunk[0]), chunk[1])
-        best_value = np.where(has_choice, action_values.max(1), 0.0)[:, None]
-        improved_weights = probs * np.exp((action_values - best_value) / self.temperature)
-        total_weight = np.where(has_choice, improved_weights.sum(1), 1.0)[:, None]
-        probs[has_choice] = (improved_weights / total_weight)[has_choice]
+        values = action_values[has_choice]
+        best_values = values.max(1, keepdims=True)
+        weights = probs[has_choice] * np.exp((values - best_values) / self.temperature)
+        probs[has_choice] = weights / weights.sum(1, keepdims=True)
         return probs
 
     def _estimate_action_values(self, records: np.ndarray, actions: np.ndarray) -> np.ndarray:
