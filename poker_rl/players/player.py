@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from poker_rl.config.input_checks import ConfigError
-from poker_rl.config.target_classes import load_class
+from poker_rl.config.target_classes import get_class_path, load_class
 from poker_rl.games.game import Game, jit
 from poker_rl.games.tables import Tables, tables_from_records
 
@@ -120,11 +120,6 @@ class GreedyWrapper(PlayerWrapper):
         return np.asarray(best_action[:, None] == np.arange(probs.shape[1]), np.float64)
 
 
-def get_class_path(player: Player) -> str:
-    """Return the dotted path of a player's class."""
-    return f"{type(player).__module__}.{type(player).__qualname__}"
-
-
 def player_from_dict(state: dict[str, Any], game: Game, device: Any) -> Any:
     """Build the player whose `to_dict` returned `state`; its class is looked up by its path."""
     return load_class(state["_target_"]).from_dict(state, game, device)
@@ -135,10 +130,8 @@ class NonFiniteProbsError(ConfigError):
 
     def __init__(self, player: Player | None = None) -> None:
         player_name = "a player" if player is None else f"the player {get_class_path(player)}"
-        problem = "probabilities that are not numbers"
-        super().__init__(
-            f"{player_name} gives {problem}: the weights of a network may be far too large"
-        )
+        problem = "probabilities that are not numbers: the weights of a network may be too large"
+        super().__init__(f"{player_name} gives {problem}")
 
 
 def compute_checked_probs(

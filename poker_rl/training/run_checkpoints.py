@@ -15,10 +15,9 @@ from typing import Any
 from poker_rl.algos.algorithm import Algorithm, NetworkLearner
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.option_files import find_differing_key, get_dotted_value
-from poker_rl.config.target_classes import load_class
+from poker_rl.config.target_classes import load_class, settings_to_dict
 from poker_rl.games.game import Game
 from poker_rl.learning import collectives
-from poker_rl.nets.net_interface import net_config_to_dict
 from poker_rl.players.bots.pretrained_bot import PretrainedBot
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player
@@ -214,7 +213,7 @@ def warm_start_from_player(spec: str, algorithm: NetworkLearner, player: Player)
 def get_network_settings(player: NetworkPlayer) -> dict[str, Any]:
     """Return the settings of the run that the shape and input of the player's network follow."""
     algo = {"instances": player.instance_count, "network_sharing": player.network_sharing}
-    return {"algo": algo, "net": net_config_to_dict(player.net_config)}
+    return {"algo": algo, "net": settings_to_dict(player.net_config)}
 
 
 def warm_start_from_run(
