@@ -175,8 +175,8 @@ def policies(player, definition, street):
     groups = tree.range_policy.iterate_board_policies(*query)
     found = [policy for group in groups for policy in group]
     assert [policy.board for policy in found] == boards
-    rows = [policy.row_of_hand[policy.row_of_hand >= 0] for policy in found]
-    return np.stack([policy.probs[:, row] for policy, row in zip(found, rows, strict=True)])
+    rows = [policy.hands.representative_of_hand for policy in found]
+    return np.stack([p.probs[:, row[row >= 0]] for p, row in zip(found, rows, strict=True)])
 
 
 AT_FIRST = replace(leduc(), name="at_first", board_cards=[1, 1])
