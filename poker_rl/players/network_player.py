@@ -95,11 +95,7 @@ class NetworkPlayer:
         self.network_sharing, self.critic = network_sharing, critic
         self.instance_count = instance_count
         self.encoder = ObservationEncoder(game, net_config.features)
-
-    @property
-    def is_suit_invariant(self) -> bool:
-        """True if a permutation of suits does not change the features."""
-        return self.encoder.is_suit_invariant
+        self.is_suit_invariant = self.encoder.is_suit_invariant
 
     def select_instance(self, k: int) -> NetworkPlayer:
         """Return instance `k` as a player of its own, with copies of its networks."""

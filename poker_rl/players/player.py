@@ -25,18 +25,11 @@ PROB_TOLERANCE = 1e-4  # larger than the rounding error of a sum of 32-bit proba
 class Player(Protocol):
     """Interface of a player: a policy, and optional estimates of values."""
 
-    @property
-    def instance_count(self) -> int:
-        """Number of instances, which are independent copies that were trained side by side."""
-        return 1
-
-    @property
-    def is_suit_invariant(self) -> bool:
-        """True if tables that differ only by a permutation of suits get the same probabilities.
-
-        True makes evaluation cheaper. False is always allowed.
-        """
-        return False
+    # Number of instances, which are independent copies that were trained side by side.
+    instance_count: int = 1
+    # True if tables that differ only by a permutation of suits get the same probabilities. True
+    # makes evaluation cheaper; False is always allowed.
+    is_suit_invariant: bool = False
 
     def select_instance(self, k: int) -> Player:
         """Return instance `k` as a player of its own, see `instance_count`."""
@@ -78,18 +71,12 @@ class PlayerWrapper(Player):
 
     def __init__(self, game: Game, player: Player) -> None:
         self._game, self._player = game, player
-
-    @property
-    def instance_count(self) -> int:
-        return self._player.instance_count
-
-    @property
-    def is_suit_invariant(self) -> bool:
-        return self._player.is_suit_invariant
+        self.instance_count = player.instance_count
+        self.is_suit_invariant = player.is_suit_invariant
 
     def select_instance(self, k: int) -> PlayerWrapper:
         wrapper = copy(self)
-        wrapper._player = self._player.select_instance(k)
+        wrapper._player, wrapper.instance_count = self._player.select_instance(k), 1
         return wrapper
 
     def to_dict(self) -> dict[str, Any]:

@@ -96,16 +96,13 @@ class EndgameSolverBot(Bot):
             )
         self._player = load_base_player(self.policy, game, self, option_folders)
         self._poker_game, self._ranges = poker_game, Ranges(poker_game)
-        self._boards = Boards(poker_game, self._ranges, self._player.is_suit_invariant)
+        self.is_suit_invariant = self._player.is_suit_invariant
+        self._boards = Boards(poker_game, self._ranges, self.is_suit_invariant)
         self._range_query = RangePolicyQuery(game, self._ranges, self._boards)
         self._last_street = len(poker_game.board_cards) - 1
         self._solutions: dict[bytes, EndgameSolution] = {}
         self._call_probs: dict[bytes, np.ndarray] = {}
         self._pair_arrays: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
-
-    @property
-    def is_suit_invariant(self) -> bool:
-        return self._player.is_suit_invariant
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         is_solved = records["street"] == self._last_street

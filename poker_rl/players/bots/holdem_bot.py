@@ -33,9 +33,7 @@ CHOICE_COUNT = 3  # fold, call, bet
 class FoldCallBetBot(Bot):
     """Bot for games with two hole cards; a subclass adds `compute_choice_probs`."""
 
-    @property
-    def is_suit_invariant(self) -> bool:
-        return True
+    is_suit_invariant = True
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
@@ -84,9 +82,9 @@ class StrongWeakBot(FoldCallBetBot):
 
     reference_bot: FoldCallBetBot
 
-    @property
-    def is_suit_invariant(self) -> bool:
-        return self.reference_bot.is_suit_invariant
+    def __post_init__(self, game: Game) -> None:
+        super().__post_init__(game)
+        self.is_suit_invariant = self.reference_bot.is_suit_invariant
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         bet_prob = self.reference_bot.compute_choice_probs(records, legal_mask)[:, BET]

@@ -78,11 +78,8 @@ class PotOddsBot(FoldCallBetBot):
         if not self.share_after_raises:
             raise ConfigError("share_after_raises: [] is empty; give shares such as [1.0, 0.5]")
         self._percentiles = compute_chen_percentiles()
-
-    @property
-    def is_suit_invariant(self) -> bool:
         # `sort_suits` needs games whose first street deals no board cards.
-        return not self._game.definitions["shown"][:, 0].any()
+        self.is_suit_invariant = not game.definitions["shown"][:, 0].any()
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         equity, pot_odds = self.estimate_equity_and_pot_odds(records)
