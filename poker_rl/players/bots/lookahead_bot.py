@@ -94,9 +94,7 @@ class LookaheadBot(Bot):
             return sample_from_probs(probs, uniform)
 
         def estimate_state_values(rows: np.ndarray) -> np.ndarray:
-            state_values = self._player.state_values(tables.records.take(rows))
-            assert state_values is not None  # since `__post_init__` requires a critic
-            return state_values
+            return np.asarray(self._player.state_values(tables.records.take(rows)))
 
         rollout_values = estimate_action_values(
             tables, np.repeat(actions, self.worlds), choose_responses, estimate_state_values
