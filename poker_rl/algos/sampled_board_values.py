@@ -128,11 +128,10 @@ class SampledPublicTree:
         """Add a board's decisions to `_decisions`; return its counterfactual values, [L, 2, H]."""
         ranges, board, street = self.tree.ranges, policy.board, self.tree.streets[street_index]
         legal, lines = street.legal_mask, pack_line_arrays(street)
-        hands = self.range_policy.find_representative_hands(board)
+        hands, probs = policy.hands, policy.probs  # [D, R, A]
         is_possible = hands.representative_of_hand >= 0
         # Hands that share a card with the board have row -1; as their reach is 0, any row will do.
         row_of_hand = np.maximum(hands.representative_of_hand, 0)
-        probs = policy.probs[:, policy.row_of_hand[hands.representatives]]  # [D, R, A]
         uniform = (legal / legal.sum(1, keepdims=True))[:, None]
         line_reach = np.empty((2, len(street.parent_line), *reach.shape[2:]))
         line_reach[:, : street.entering_count] = reach * is_possible

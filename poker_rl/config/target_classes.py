@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Mapping
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from importlib import import_module
 from typing import Any
 
@@ -38,6 +38,20 @@ def load_class(target: object) -> type[Any]:
     raise ConfigError(
         f"{format_value(target)} is not a class of {PACKAGE_NAME}{plugins_text}{install_hint}"
     )
+
+
+def get_class_path(instance: object) -> str:
+    """Return the dotted name of an object's class, as in `_target_`."""
+    return f"{type(instance).__module__}.{type(instance).__qualname__}"
+
+
+def settings_to_dict(settings: Any) -> dict[str, Any]:
+    """Return the fields of a dataclass object, nested ones included, in the form of its YAML."""
+    state: dict[str, Any] = {"_target_": get_class_path(settings)}
+    for field in fields(settings):
+        value = getattr(settings, field.name)
+        state[field.name] = settings_to_dict(value) if is_dataclass(value) else value
+    return state
 
 
 def resolve_target(config: object, path: str) -> tuple[type[Any], dict[str, Any]]:

@@ -1,15 +1,14 @@
-"""Interface of a network's settings, and their conversion to dicts for the files of players."""
+"""Interfaces of a network's settings and of encoders of its inputs."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, is_dataclass
-from typing import Any, Literal, Protocol, get_args
+from dataclasses import dataclass
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 import torch
 from torch import nn
 
-from poker_rl.config.target_classes import load_class
 from poker_rl.games.game import Game
 
 FeatureKind = Literal[
@@ -75,22 +74,3 @@ def get_value_net_config(config: NetConfig) -> NetConfig:
     """Return the settings of value networks: `config`, or its `value_net_config` if it has one."""
     value_net_config: NetConfig = getattr(config, "value_net_config", config)
     return value_net_config
-
-
-def net_config_to_dict(net: Any) -> dict[str, Any]:
-    """Return a network's settings, nested ones included, as a dict in the form of its YAML."""
-    state: dict[str, Any] = {"_target_": f"{type(net).__module__}.{type(net).__qualname__}"}
-    for field in fields(net):
-        value = getattr(net, field.name)
-        state[field.name] = net_config_to_dict(value) if is_dataclass(value) else value
-    return state
-
-
-def net_config_from_dict(state: dict[str, Any]) -> Any:
-    """Return the settings of a network from the result of `net_config_to_dict`."""
-    settings = {
-        key: net_config_from_dict(value) if isinstance(value, dict) else value
-        for key, value in state.items()
-        if key != "_target_"
-    }
-    return load_class(state["_target_"])(**settings)

@@ -42,7 +42,6 @@ def estimate_action_values(
         tables.step(moves[~is_own_decision], rows[~is_own_decision])
         rows = rows[~is_own_decision]
         rows = rows[tables.records["over"][rows] == 0]
-    ended_rows = np.flatnonzero(tables.records["over"])
-    payoffs = tables.payoffs(ended_rows)
-    action_values[ended_rows] = payoffs[np.arange(len(ended_rows)), seat[ended_rows]]
+    rows = np.flatnonzero(tables.records["over"])
+    action_values[rows] = tables.payoffs(rows)[np.arange(len(rows)), seat[rows]]
     return action_values

@@ -84,10 +84,9 @@ def is_restricted_to_bet_sizes(
     game_config: dict[str, Any], full_game_config: dict[str, Any]
 ) -> bool:
     """Return whether the games are the same except that only the second allows bets of any size."""
-    if full_game_config.get("bet_sizes") != [] or not game_config.get("bet_sizes"):
-        return False
     own_settings = {key: game_config.get(key) for key in ("name", "bet_sizes")}
-    return game_config == full_game_config | own_settings
+    is_restricted = full_game_config.get("bet_sizes") == [] and bool(own_settings["bet_sizes"])
+    return is_restricted and game_config == full_game_config | own_settings
 
 
 def compute_raise_targets(game: Game, records: np.ndarray) -> np.ndarray:

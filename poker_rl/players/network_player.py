@@ -14,22 +14,17 @@ import numpy as np
 import torch
 from torch import nn
 
+from poker_rl.config.build import build
+from poker_rl.config.target_classes import get_class_path, settings_to_dict
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import tables_from_records
 from poker_rl.nets.action_probs import masked_softmax, regret_matching
 from poker_rl.nets.feature_encoders import ObservationEncoder
 from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
-from poker_rl.nets.net_interface import (
-    NetConfig,
-    NetDimensions,
-    get_value_net_config,
-    net_config_from_dict,
-    net_config_to_dict,
-)
+from poker_rl.nets.net_interface import NetConfig, NetDimensions, get_value_net_config
 from poker_rl.nets.precision import use_full_precision
 from poker_rl.nets.replicas import clone_replicas, forward_by_replica
-from poker_rl.players.player import get_class_path
 from poker_rl.storage.checkpoint import copy_to_cpu
 
 NetworkSharing = Literal["shared", "per_seat", "per_agent", "per_betting_node"]
@@ -100,11 +95,7 @@ class NetworkPlayer:
         self.network_sharing, self.critic = network_sharing, critic
         self.instance_count = instance_count
         self.encoder = ObservationEncoder(game, net_config.features)
-
-    @property
-    def is_suit_invariant(self) -> bool:
-        """True if a permutation of suits does not change the features."""
-        return self.encoder.is_suit_invariant
+        self.is_suit_invariant = self.encoder.is_suit_invariant
 
     def select_instance(self, k: int) -> NetworkPlayer:
         """Return instance `k` as a player of its own, with copies of its networks."""
@@ -181,7 +172,7 @@ class NetworkPlayer:
             }
         return {
             "_target_": get_class_path(self),
-            "net": net_config_to_dict(self.net_config),
+            "net": settings_to_dict(self.net_config),
             "network_sharing": self.network_sharing,
             "instances": self.instance_count,
             "weights": copy_to_cpu(self.module.state_dict()),
@@ -190,7 +181,7 @@ class NetworkPlayer:
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
-        net_config: NetConfig = net_config_from_dict(state["net"])
+        net_config: NetConfig = build(state["net"], "net", NetConfig)
         replicas = state["instances"] * count_networks_per_instance(game, state["network_sharing"])
         encoder = ObservationEncoder(game, net_config.features)
 

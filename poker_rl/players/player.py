@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from poker_rl.config.input_checks import ConfigError
-from poker_rl.config.target_classes import load_class
+from poker_rl.config.target_classes import get_class_path, load_class
 from poker_rl.games.game import Game, jit
 from poker_rl.games.tables import Tables, tables_from_records
 
@@ -25,18 +25,11 @@ PROB_TOLERANCE = 1e-4  # larger than the rounding error of a sum of 32-bit proba
 class Player(Protocol):
     """Interface of a player: a policy, and optional estimates of values."""
 
-    @property
-    def instance_count(self) -> int:
-        """Number of instances, which are independent copies that were trained side by side."""
-        return 1
-
-    @property
-    def is_suit_invariant(self) -> bool:
-        """True if tables that differ only by a permutation of suits get the same probabilities.
-
-        True makes evaluation cheaper. False is always allowed.
-        """
-        return False
+    # Number of instances, which are independent copies that were trained side by side.
+    instance_count: int = 1
+    # True if tables that differ only by a permutation of suits get the same probabilities. True
+    # makes evaluation cheaper; False is always allowed.
+    is_suit_invariant: bool = False
 
     def select_instance(self, k: int) -> Player:
         """Return instance `k` as a player of its own, see `instance_count`."""
@@ -78,18 +71,12 @@ class PlayerWrapper(Player):
 
     def __init__(self, game: Game, player: Player) -> None:
         self._game, self._player = game, player
-
-    @property
-    def instance_count(self) -> int:
-        return self._player.instance_count
-
-    @property
-    def is_suit_invariant(self) -> bool:
-        return self._player.is_suit_invariant
+        self.instance_count = player.instance_count
+        self.is_suit_invariant = player.is_suit_invariant
 
     def select_instance(self, k: int) -> PlayerWrapper:
         wrapper = copy(self)
-        wrapper._player = self._player.select_instance(k)
+        wrapper._player, wrapper.instance_count = self._player.select_instance(k), 1
         return wrapper
 
     def to_dict(self) -> dict[str, Any]:
@@ -120,11 +107,6 @@ class GreedyWrapper(PlayerWrapper):
         return np.asarray(best_action[:, None] == np.arange(probs.shape[1]), np.float64)
 
 
-def get_class_path(player: Player) -> str:
-    """Return the dotted path of a player's class."""
-    return f"{type(player).__module__}.{type(player).__qualname__}"
-
-
 def player_from_dict(state: dict[str, Any], game: Game, device: Any) -> Any:
     """Build the player whose `to_dict` returned `state`; its class is looked up by its path."""
     return load_class(state["_target_"]).from_dict(state, game, device)
@@ -135,10 +117,8 @@ class NonFiniteProbsError(ConfigError):
 
     def __init__(self, player: Player | None = None) -> None:
         player_name = "a player" if player is None else f"the player {get_class_path(player)}"
-        problem = "probabilities that are not numbers"
-        super().__init__(
-            f"{player_name} gives {problem}: the weights of a network may be far too large"
-        )
+        problem = "probabilities that are not numbers: the weights of a network may be too large"
+        super().__init__(f"{player_name} gives {problem}")
 
 
 def compute_checked_probs(

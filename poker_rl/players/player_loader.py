@@ -28,10 +28,11 @@ import torch
 from poker_rl.config.build import build
 from poker_rl.config.input_checks import ConfigError, error_prefix
 from poker_rl.config.option_files import list_option_dirs, load_option, read_plain_yaml
+from poker_rl.config.target_classes import get_class_path
 from poker_rl.config.threads_and_numba_cache import set_one_thread_by_default
 from poker_rl.games.game import Game
 from poker_rl.players.bet_sizes_player import BetSizesPlayer, is_restricted_to_bet_sizes
-from poker_rl.players.player import GreedyWrapper, Player, get_class_path, player_from_dict
+from poker_rl.players.player import GreedyWrapper, Player, player_from_dict
 from poker_rl.storage import checkpoint
 
 CPU = torch.device("cpu")
@@ -212,19 +213,18 @@ def load_snapshot_players(
             available = ", ".join(player_states)
             raise ConfigError(f"{path} has no player {player_name}; it has {available}")
         player_states = {player_name: player_states[player_name]}
-    try:
-        for weight_name in checkpoint.find_non_finite_tensors(player_states):
-            raise ConfigError(f"{path} can't be played with: {weight_name} is not finite")
-        own_game = replace(game, **game_of_file) if has_sizes else game
-        players = {
-            name: player_from_dict(state, own_game, device) for name, state in player_states.items()
-        }
-    except checkpoint.LOAD_STATE_ERRORS as error:
-        raise ConfigError(f"{path} does not hold the players of a {game.name} run") from error
-    if not has_sizes:
-        return players
+    players: dict[str, Player] = {}
     with error_prefix(str(path)):
-        return {name: BetSizesPlayer(game, own_game, player) for name, player in players.items()}
+        try:
+            for weight_name in checkpoint.find_non_finite_tensors(player_states):
+                raise ConfigError(f"can't be played with: {weight_name} is not finite")
+            own_game = replace(game, **game_of_file) if has_sizes else game
+            for name, state in player_states.items():
+                player = player_from_dict(state, own_game, device)
+                players[name] = BetSizesPlayer(game, own_game, player) if has_sizes else player
+        except checkpoint.LOAD_STATE_ERRORS as error:
+            raise ConfigError(f"does not hold the players of a {game.name} run") from error
+    return players
 
 
 def load_game_and_player_states(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -38,18 +38,6 @@ GPU_BLOCK_ROWS = 65_536  # with fewer rows, launching a GPU kernel takes longer 
 
 
 @dataclass(frozen=True)
-class BoardPolicy:
-    """Policy at the D public states of a street on one board, with each of the H hands."""
-
-    board: Board
-    # Probabilities [D, R, A] of A actions at the D states. R counts the representative hands of all
-    # boards that were queried together, whose policies share this array.
-    probs: np.ndarray
-    # For each hand, the index of its representative on the axis R, [H]; -1 if it has a board card.
-    row_of_hand: np.ndarray
-
-
-@dataclass(frozen=True)
 class RepresentativeHands:
     """The R hands for which the policy is computed on a board.
 
@@ -64,31 +52,39 @@ class RepresentativeHands:
     decks: np.ndarray
 
 
+@dataclass(frozen=True)
+class BoardPolicy:
+    """Policy at the D public states of a street on one board, with each representative hand."""
+
+    board: Board
+    hands: RepresentativeHands
+    probs: np.ndarray  # probabilities of A actions at the D states with the R hands, [D, R, A]
+
+
 class RangePolicyQuery:
     """Query for the policy of heads-up poker players at public states, with every hand."""
 
     def __init__(self, game: Game, ranges: Ranges, boards: Boards) -> None:
-        self._game, self._poker_game = game, check_heads_up(game)
-        self._ranges, self._boards = ranges, boards
+        self._game, self._ranges, self._boards = check_heads_up(game), ranges, boards
 
     def find_representative_hands(self, board: Board) -> RepresentativeHands:
         """Return the hands for which the policy is computed on a board, and their decks."""
         representatives, representative_of_hand = self._boards.find_hand_representatives(board)
         hands = self._ranges.hands[representatives]
         hand_count, hand_size = hands.shape
-        is_unused = np.ones((hand_count, self._poker_game.deck_size), bool)
+        is_unused = np.ones((hand_count, self._game.deck_size), bool)
         is_unused[:, board.cards] = False
         is_unused[np.arange(hand_count)[:, None], hands] = False
         unused_cards = np.nonzero(is_unused)[1].reshape(hand_count, -1)
         others = unused_cards[:, :hand_size]
         rest = np.tile(board.cards, (hand_count, 1)), unused_cards[:, hand_size:]
         decks = np.stack([np.hstack([hands, others, *rest]), np.hstack([others, hands, *rest])])
-        decks = np.ascontiguousarray(decks[:, :, : self._poker_game.cards_dealt], np.int8)
+        decks = np.ascontiguousarray(decks[:, :, : self._game.cards_dealt], np.int8)
         return RepresentativeHands(representatives, representative_of_hand, decks)
 
     def _deal_decks(self, tables: np.ndarray, decks: np.ndarray) -> np.ndarray:
         """Write one deck into each record of `tables`, in place; return `tables`."""
-        tables["deck"][:, : self._poker_game.cards_dealt] = decks
+        tables["deck"][:, : self._game.cards_dealt] = decks
         return tables
 
     def compute_probs(
@@ -170,12 +166,12 @@ def _to_board_policies(
     on_progress: Callable[[int], object],
 ) -> list[BoardPolicy]:
     """Wait for the probabilities of boards that were queried together; return their policies."""
-    probs, policies, first_row = get_probs(), [], 0
+    probs, policies, start = get_probs(), [], 0
     on_progress(probs.shape[0] * probs.shape[1])
     for board, hands in group:
-        rows = hands.representative_of_hand
-        policies.append(BoardPolicy(board, probs, np.where(rows < 0, -1, rows + first_row)))
-        first_row += len(hands.representatives)
+        end = start + len(hands.representatives)
+        policies.append(BoardPolicy(board, hands, probs[:, start:end]))
+        start = end
     return policies
 
 

@@ -7,10 +7,11 @@ from typing import Any, Self
 import numpy as np
 import torch
 
+from poker_rl.config.target_classes import get_class_path
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import get_tree
 from poker_rl.games.public.infoset_index import InfosetIndex
-from poker_rl.players.player import Player, get_class_path
+from poker_rl.players.player import Player
 
 
 class TabularPlayer(Player):

@@ -15,10 +15,9 @@ from typing import Any
 from poker_rl.algos.algorithm import Algorithm, NetworkLearner
 from poker_rl.config.input_checks import ConfigError, error_prefix
 from poker_rl.config.option_files import find_differing_key, get_dotted_value
-from poker_rl.config.target_classes import load_class
+from poker_rl.config.target_classes import load_class, settings_to_dict
 from poker_rl.games.game import Game
 from poker_rl.learning import collectives
-from poker_rl.nets.net_interface import net_config_to_dict
 from poker_rl.players.bots.pretrained_bot import PretrainedBot
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player
@@ -208,7 +207,7 @@ def warm_start_from_player(spec: str, algorithm: NetworkLearner, player: Player)
     settings, own_settings = (
         {
             "algo": {"instances": one.instance_count, "network_sharing": one.network_sharing},
-            "net": net_config_to_dict(one.net_config),
+            "net": settings_to_dict(one.net_config),
         }
         for one in (player, own_player)
     )

@@ -175,8 +175,8 @@ def query_policies(player, definition, street):
     groups = tree.range_policy.iterate_board_policies(*arguments)
     policies = [policy for group in groups for policy in group]
     assert [policy.board for policy in policies] == boards
-    rows = [policy.row_of_hand[policy.row_of_hand >= 0] for policy in policies]
-    return np.stack([policy.probs[:, row] for policy, row in zip(policies, rows, strict=True)])
+    rows = [policy.hands.representative_of_hand for policy in policies]
+    return np.stack([p.probs[:, row[row >= 0]] for p, row in zip(policies, rows, strict=True)])
 
 
 BOARD_AT_START = replace(leduc(), name="at_first", board_cards=[1, 1])

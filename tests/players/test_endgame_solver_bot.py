@@ -16,7 +16,7 @@ from poker_rl.evaluation.exact.public_tree_evaluator import evaluate_on_public_t
 from poker_rl.games.poker.table_dtypes import CALL, FOLD
 from poker_rl.players import load_player, sample_from_probs
 from poker_rl.players.bots import endgame_solver_bot
-from poker_rl.players.bots.all_in_call_solver import AllInStakes, solve_all_in
+from poker_rl.players.bots.all_in_call_solver import solve_all_in
 from poker_rl.players.bots.endgame_lines import enumerate_endgame_lines
 from poker_rl.players.bots.endgame_solver_bot import EndgameSolverBot
 
@@ -175,8 +175,8 @@ IS_DISJOINT = 1 - np.eye(3, dtype=np.float32)
 )
 def test_all_in_solver_calls_so_that_a_bluff_wins_nothing(called, folded, other_folded, no_bluff):
     """The own hand is a king, the opponent has an ace or, as a bluff, a queen."""
-    stakes = AllInStakes(called, folded, checked=folded, other_folded=other_folded)
+    stakes = {"called": called, "folded": folded, "checked": folded, "other_folded": other_folded}
     ranges = np.array([0, 1, 0], np.float32), np.array([0.5, 0, 0.5], np.float32)
-    king_calls = solve_all_in(WIN_MARGINS, IS_DISJOINT, *ranges, stakes, 2000)[1]
+    king_calls = solve_all_in(WIN_MARGINS, IS_DISJOINT, *ranges, **stakes, iterations=2000)[1]
     value_of_bluff = folded * (1 - king_calls) - called * king_calls
     assert value_of_bluff == pytest.approx(no_bluff, abs=0.1)

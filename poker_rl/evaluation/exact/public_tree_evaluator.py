@@ -131,11 +131,12 @@ class _PublicTreeWalk:
     ) -> tuple[np.ndarray, float]:
         """Return the two results of `average_over_boards`, but only for the board of `policy`."""
         street, board = self.tree.streets[street_index], policy.board
-        is_possible = policy.row_of_hand >= 0
+        row_of_hand = policy.hands.representative_of_hand
+        is_possible = row_of_hand >= 0
         line_reach = np.empty((len(street.parent_line), 2, len(is_possible)))
         line_reach[: street.entering_count] = (reach * is_possible).transpose(1, 0, 2)
         # Impossible hands have the row -1; any row will do for them, because their reach is 0.
-        hand_policy = policy.probs[:, np.maximum(policy.row_of_hand, 0)].transpose(0, 2, 1)
+        hand_policy = policy.probs[:, np.maximum(row_of_hand, 0)].transpose(0, 2, 1)
         lines = pack_line_arrays(street)
         fill_reach(lines, hand_policy.copy(), line_reach)
         best_response_values = np.zeros(line_reach.shape)

@@ -8,21 +8,9 @@ calls or folds with each hand. CFR+ (arXiv:1407.5042) approximates an equilibriu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 TINY = np.finfo(np.float32).tiny
-
-
-@dataclass(frozen=True)
-class AllInStakes:
-    """Amounts of chips in a decision about an all-in."""
-
-    called: float  # won or lost by each seat at the showdown, if the all-in is called
-    folded: float  # lost by the seat to act, if it folds
-    checked: float  # won or lost by each seat at the showdown, if there is no all-in
-    other_folded: float  # lost by the other seat, if it folds instead of moving all-in
 
 
 def solve_all_in(
@@ -30,7 +18,11 @@ def solve_all_in(
     is_disjoint: np.ndarray,
     own_range: np.ndarray,
     other_range: np.ndarray,
-    stakes: AllInStakes,
+    *,
+    called: float,
+    folded: float,
+    checked: float,
+    other_folded: float,
     iterations: int,
 ) -> np.ndarray:
     """Return the probability of a call with each of R hands, [R].
@@ -41,21 +33,25 @@ def solve_all_in(
         is_disjoint: 1 for pairs of hands that share no card, else 0, [R, R].
         own_range: probability of each hand of the seat to act, [R].
         other_range: probability of each hand of the other seat before its all-in, [R].
+        called: chips that the winner of a showdown wins if the all-in is called.
+        folded: chips that the seat to act loses if it folds.
+        checked: chips that the winner of a showdown wins if there is no all-in.
+        other_folded: chips that the other seat loses if it folds instead of moving all-in.
     """
     # All values are counterfactual: sums over the hands of the seat that does not decide.
     value_without_all_in = np.maximum(
-        win_margins @ own_range * stakes.checked, is_disjoint @ own_range * -stakes.other_folded
+        win_margins @ own_range * checked, is_disjoint @ own_range * -other_folded
     )
     all_in_regrets, call_regrets = np.zeros((2, 2, len(own_range)), np.float32)
     call_prob = np.full(len(own_range), 0.5, np.float32)
     call_prob_sum = np.zeros(len(own_range))
     for iteration in range(1, iterations + 1):
-        value_of_all_in = win_margins @ (own_range * call_prob) * stakes.called
-        value_of_all_in += is_disjoint @ (own_range * (1 - call_prob)) * stakes.folded
+        value_of_all_in = win_margins @ (own_range * call_prob) * called
+        value_of_all_in += is_disjoint @ (own_range * (1 - call_prob)) * folded
         all_in_prob = _update_regrets(all_in_regrets, value_of_all_in, value_without_all_in)
         all_in_range = other_range * all_in_prob
-        value_of_call = win_margins @ all_in_range * stakes.called
-        value_of_fold = is_disjoint @ all_in_range * -stakes.folded
+        value_of_call = win_margins @ all_in_range * called
+        value_of_fold = is_disjoint @ all_in_range * -folded
         call_prob = _update_regrets(call_regrets, value_of_call, value_of_fold)
         call_prob_sum += iteration * call_prob
     return np.asarray(call_prob_sum / (iterations * (iterations + 1) / 2))

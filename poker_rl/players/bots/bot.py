@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import InitVar, asdict, dataclass
+from dataclasses import InitVar, dataclass
 from typing import Any, Self
 
 import numpy as np
 
+from poker_rl.config.build import build
 from poker_rl.config.input_checks import ConfigError
+from poker_rl.config.target_classes import settings_to_dict
 from poker_rl.games.game import Game
 from poker_rl.games.poker import betting
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.players.player import Player, get_class_path
+from poker_rl.players.player import Player
 
 
 @dataclass(kw_only=True)
@@ -32,12 +34,11 @@ class Bot(Player):
         return tables_from_records(self._game, records)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"_target_": get_class_path(self), **asdict(self)}
+        return settings_to_dict(self)
 
     @classmethod
     def from_dict(cls, state: dict[str, Any], game: Game, device: Any) -> Self:
-        config = {key: value for key, value in state.items() if key != "_target_"}
-        return cls(game=game, **config)
+        return build(state, "player", cls, game=game)  # type: ignore[no-any-return]
 
 
 @dataclass(kw_only=True)

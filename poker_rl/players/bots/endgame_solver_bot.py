@@ -43,7 +43,7 @@ from poker_rl.games.public.pairwise_win_margins import compute_win_margins
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Boards, check_heads_up
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.players.bots.all_in_call_solver import AllInStakes, solve_all_in
+from poker_rl.players.bots.all_in_call_solver import solve_all_in
 from poker_rl.players.bots.bot import Bot
 from poker_rl.players.bots.endgame_cfr import compute_response_values, run_discounted_cfr
 from poker_rl.players.bots.endgame_lines import EndgameLines, enumerate_endgame_lines, find_nearest
@@ -96,16 +96,13 @@ class EndgameSolverBot(Bot):
             )
         self._player = load_base_player(self.policy, game, self, option_folders)
         self._poker_game, self._ranges = poker_game, Ranges(poker_game)
-        self._boards = Boards(poker_game, self._ranges, self._player.is_suit_invariant)
+        self.is_suit_invariant = self._player.is_suit_invariant
+        self._boards = Boards(poker_game, self._ranges, self.is_suit_invariant)
         self._range_query = RangePolicyQuery(game, self._ranges, self._boards)
         self._last_street = len(poker_game.board_cards) - 1
         self._solutions: dict[bytes, EndgameSolution] = {}
         self._call_probs: dict[bytes, np.ndarray] = {}
         self._pair_arrays: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
-
-    @property
-    def is_suit_invariant(self) -> bool:
-        return self._player.is_suit_invariant
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         is_solved = records["street"] == self._last_street
@@ -236,7 +233,8 @@ class EndgameSolverBot(Bot):
         query = self._player, street.decision_records[own_decisions], [board]
         ((own_policy,),) = self._range_query.iterate_board_policies(*query)
         choice_probs = lines.to_choice_probs(own_decisions, own_policy.probs)
-        policy = choice_probs[:, own_policy.row_of_hand[hands]].transpose(0, 2, 1).copy()
+        policy = choice_probs[:, own_policy.hands.representative_of_hand[hands]]
+        policy = policy.transpose(0, 2, 1).copy()
         opt_out_values = compute_response_values(*arrays, policy, ranges, own_seat)
         other_seat = ranges, own_seat, self.range_share, opt_out_values
         solution = run_discounted_cfr(*arrays, street.legal_mask, *other_seat, self.iterations)
@@ -266,17 +264,15 @@ class EndgameSolverBot(Bot):
         ranges = ranges[:, hands].astype(np.float32)
         after_call = tables_from_records(self._game, past_tables[-1:].copy())
         after_call.step(np.array([CALL]))
-        stakes = AllInStakes(
+        other_range = self.range_share * ranges[other_seat]
+        other_range += (1 - self.range_share) / len(hands)
+        call_probs = solve_all_in(
+            *(*self._get_pair_arrays(board_cards, hands), ranges[own_seat], other_range),
             called=float(after_call.records["paid"][0, :2].min()),
             folded=float(now["paid"][own_seat]),
             checked=float(before["paid"][:2].max()),
             other_folded=float(before["paid"][other_seat]),
-        )
-        other_range = self.range_share * ranges[other_seat]
-        other_range += (1 - self.range_share) / len(hands)
-        pair_arrays = self._get_pair_arrays(board_cards, hands)
-        call_probs = solve_all_in(
-            *pair_arrays, ranges[own_seat], other_range, stakes, self.iterations
+            iterations=self.iterations,
         )
         # Win margins from a sample of boards differ a little between equivalent hands.
         representatives, representative_of_hand = self._boards.find_hand_representatives(board)
@@ -318,7 +314,7 @@ class EndgameSolverBot(Bot):
                 if action >= RAISE and played[-1] >= RAISE:
                     # If the player never makes this raise, take the nearest that it makes.
                     action = played[find_nearest(played, action)]
-                prob_of_hand = probs[policy.row_of_hand, action]
+                prob_of_hand = probs[policy.hands.representative_of_hand, action]
                 prob_of_hand += EXPLORATION * (uniform[move] - prob_of_hand)
                 seat = past_tables["to_act"][move]
                 reach[seat] *= prob_of_hand / (reach[seat] @ prob_of_hand)

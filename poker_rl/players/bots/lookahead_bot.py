@@ -72,10 +72,10 @@ class LookaheadBot(Bot):
         for start in range(0, len(decision), chunk_size):
             chunk = decision[start : start + chunk_size], action[start : start + chunk_size]
             action_values[chunk] = self._estimate_action_values(records.take(chunk[0]), chunk[1])
-        best_value = np.where(has_choice, action_values.max(1), 0.0)[:, None]
-        improved_weights = probs * np.exp((action_values - best_value) / self.temperature)
-        total_weight = np.where(has_choice, improved_weights.sum(1), 1.0)[:, None]
-        probs[has_choice] = (improved_weights / total_weight)[has_choice]
+        values = action_values[has_choice]
+        best_values = values.max(1, keepdims=True)
+        weights = probs[has_choice] * np.exp((values - best_values) / self.temperature)
+        probs[has_choice] = weights / weights.sum(1, keepdims=True)
         return probs
 
     def _estimate_action_values(self, records: np.ndarray, actions: np.ndarray) -> np.ndarray:
@@ -94,9 +94,7 @@ class LookaheadBot(Bot):
             return sample_from_probs(probs, uniform)
 
         def estimate_state_values(rows: np.ndarray) -> np.ndarray:
-            state_values = self._player.state_values(tables.records.take(rows))
-            assert state_values is not None  # since `__post_init__` requires a critic
-            return state_values
+            return np.asarray(self._player.state_values(tables.records.take(rows)))
 
         rollout_values = estimate_action_values(
             tables, np.repeat(actions, self.worlds), choose_responses, estimate_state_values

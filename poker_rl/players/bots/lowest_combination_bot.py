@@ -45,11 +45,10 @@ def choose_lowest_actions(tables, legal_mask, out):  # type: ignore[no-untyped-d
     for i in range(len(tables)):
         table = tables[i]
         hand = table.hand[table.to_act]
-        fewest_cards, lowest_strength, out[i] = MAX_COMBINATION_SIZE, 0, PASS
+        fewest_cards, lowest_strength, out[i] = MAX_COMBINATION_SIZE + 1, 0, PASS
         for action in range(PASS):
-            if legal_mask[i, action] and ACTION_SIZES[action] <= fewest_cards:
-                hand_strength = evaluate_action(hand, action)
-                is_smaller = ACTION_SIZES[action] < fewest_cards
-                if is_smaller or out[i] == PASS or hand_strength < lowest_strength:
-                    fewest_cards, lowest_strength = ACTION_SIZES[action], hand_strength
-                    out[i] = action
+            size = ACTION_SIZES[action]
+            if legal_mask[i, action] and size <= fewest_cards:
+                strength = evaluate_action(hand, action)
+                if size < fewest_cards or strength < lowest_strength:
+                    fewest_cards, lowest_strength, out[i] = size, strength, action

@@ -78,11 +78,8 @@ class PotOddsBot(FoldCallBetBot):
         if not self.share_after_raises:
             raise ConfigError("share_after_raises: [] is empty; give shares such as [1.0, 0.5]")
         self._percentiles = compute_chen_percentiles()
-
-    @property
-    def is_suit_invariant(self) -> bool:
         # `sort_suits` needs games whose first street deals no board cards.
-        return not self._game.definitions["shown"][:, 0].any()
+        self.is_suit_invariant = not game.definitions["shown"][:, 0].any()
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         equity, pot_odds = self.estimate_equity_and_pot_odds(records)
@@ -100,12 +97,10 @@ class PotOddsBot(FoldCallBetBot):
         definitions = tables.gather_definitions()
         sort_suits(definitions, tables.records)
         equity, infoset_key = np.empty(len(records)), np.empty(self._game.infoset_key_size, "u1")
-        cards_and_board_count = self.get_cards_and_board_count(tables.records)
-        fill_equities(
-            *(definitions, tables.records, *cards_and_board_count, infoset_key),
-            *(self._percentiles, np.array(self.share_after_raises), self.any_hand_prob),
-            *(self.samples, np.uint64(self.seed), equity),
-        )
+        scratch = *self.get_cards_and_board_count(tables.records), infoset_key
+        shares, seed = np.array(self.share_after_raises), np.uint64(self.seed)
+        settings = self._percentiles, shares, self.any_hand_prob, self.samples, seed
+        fill_equities(definitions, tables.records, scratch, settings, equity)
         own_paid, stack, paid = self._get_paid_and_stacks(records, definitions)
         price = np.minimum(records["price"], stack)
         chips_to_call = price - own_paid
@@ -143,24 +138,15 @@ class PotOddsBot(FoldCallBetBot):
 
 
 @jit
-def fill_equities(
-    definitions,
-    tables,
-    known_cards,
-    board_counts,
-    infoset_key,
-    percentiles,
-    share_after_raises,
-    any_hand_prob,
-    samples,
-    seed,
-    equity,
-):
-    """Write the equity of each seat to act into `equity` [B]; see `PotOddsBot` for the settings.
+def fill_equities(definitions, tables, scratch, settings, equity):
+    """Write the equity of each seat to act into `equity` [B].
 
-    `known_cards` and `board_counts` come from `get_cards_and_board_count`, `percentiles` from
-    `compute_chen_percentiles`. `known_cards` and `infoset_key` are overwritten.
+    `scratch` has the two results of `get_cards_and_board_count` and an array for an information-set
+    key; it is overwritten. `settings` are the result of `compute_chen_percentiles` and fields of
+    `PotOddsBot`.
     """
+    known_cards, board_counts, infoset_key = scratch
+    percentiles, share_after_raises, any_hand_prob, samples, seed = settings
     ranges = np.empty((MAX_SEATS, MAX_DECK_SIZE * (MAX_DECK_SIZE - 1) // 2), np.int64)
     range_sizes = np.empty(MAX_SEATS, np.int64)
     raise_counts = np.empty((MAX_SEATS, 2), np.int64)

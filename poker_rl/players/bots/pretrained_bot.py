@@ -38,10 +38,7 @@ class PretrainedBot(Bot):
         if hashlib.sha256(path.read_bytes()).hexdigest() != checksums[self.file]:
             raise ConfigError(f"{path} does not match {CHECKSUM_FILE}; reinstall poker-rl")
         (self.player,) = load_snapshot_players(path, game, CPU).values()
-
-    @property
-    def is_suit_invariant(self) -> bool:
-        return self.player.is_suit_invariant
+        self.is_suit_invariant = self.player.is_suit_invariant
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         return self.player.action_probs(records)

@@ -17,7 +17,7 @@ from poker_rl.config.input_checks import Probability
 from poker_rl.games.cards import MAX_SUITS
 from poker_rl.games.game import Game, jit
 from poker_rl.games.hand_evaluator import MAX_HAND_CARDS, evaluate_hand
-from poker_rl.games.poker.hand_features import compute_share_beaten
+from poker_rl.games.poker.hand_features import compute_share_beaten, fill_hand
 from poker_rl.games.poker.table_dtypes import MAX_HOLE_CARDS
 from poker_rl.players.bots.holdem_bot import FoldCallBetBot, to_one_hot_choices
 from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
@@ -41,23 +41,22 @@ class TightBot(FoldCallBetBot):
 
     def compute_win_probs(self, records: np.ndarray) -> np.ndarray:
         """Return the strength of the hand of each seat to act, [B]; see the module's docstring."""
-        cards, board_count = self.get_cards_and_board_count(records)
-        win_probs: np.ndarray = self._preflop_win_probs[cards[:, 0], cards[:, 1]]
-        _fill_board_win_probs(cards, board_count, win_probs)
+        tables, win_probs = self.to_tables(records), np.empty(len(records))
+        definitions = tables.gather_definitions()
+        _fill_win_probs(definitions, tables.records, self._preflop_win_probs, win_probs)
         return np.asarray(win_probs ** (records["live"] - 1))
 
 
 @jit
-def _fill_board_win_probs(cards, board_count, out):  # type: ignore[no-untyped-def]
-    """Write the share p of beaten hands into `out` [B]; skip tables without board cards."""
-    hand = np.empty(MAX_HAND_CARDS, np.int64)
-    for i in range(len(cards)):
-        if board_count[i] == 0:
-            continue
-        count, known = MAX_HOLE_CARDS + board_count[i], np.int64(0)
-        hand[: board_count[i]] = cards[i, MAX_HOLE_CARDS:count]
-        hand[board_count[i] : count] = cards[i, :MAX_HOLE_CARDS]
-        for card in hand[:count]:
-            known |= np.int64(1) << card
-        strength = evaluate_hand(hand, count, MAX_SUITS)
-        out[i] = compute_share_beaten(hand, board_count[i], known, strength)
+def _fill_win_probs(definitions, tables, preflop_win_probs, out):  # type: ignore[no-untyped-def]
+    """Write the probability p to beat one opponent at each of B tables into `out` [B]."""
+    cards = np.empty(MAX_HAND_CARDS, np.int64)
+    for i in range(len(tables)):
+        game, table = definitions[i], tables[i]
+        board_count = game.shown[table.street]
+        known = fill_hand(game, table, table.to_act, board_count, cards)
+        if board_count == 0:
+            out[i] = preflop_win_probs[cards[0], cards[1]]
+        else:
+            strength = evaluate_hand(cards, board_count + MAX_HOLE_CARDS, MAX_SUITS)
+            out[i] = compute_share_beaten(cards, board_count, known, strength)
