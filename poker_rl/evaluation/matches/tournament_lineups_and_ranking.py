@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import combinations, permutations, product
 from math import gcd, log
 from typing import Literal
 
@@ -38,11 +39,11 @@ def assign_players_to_tables(
     ordered pair (a, b) has a table with a in the first seat and b in all others. With `mixed`, each
     table has random players. Within a round, every player sits at equally many tables.
     """
-    players = range(player_count)
     if game.seats == 2:
-        return [(a, b) for a in players for b in players if a < b]
+        return list(combinations(range(player_count), 2))
     if table_kind == "one_against_rest":
-        return [(a, *[b] * (game.seats - 1)) for a in players for b in players if a != b]
+        pairs = permutations(range(player_count), 2)
+        return [(a, *[b] * (game.seats - 1)) for a, b in pairs]
     with error_prefix("table_kind"):
         check_seat_count(game, game.seats)
         if player_count < game.seats:
@@ -159,14 +160,10 @@ def compute_tournament_results(
             half_width, deals = compute_half_width(influences[player]), scores.shape[1]
             rating = float(ratings[player])
             results.append(Result(names[player], "elo", rating, half_width, "Elo", "fitted", deals))
-    results += [
-        summarize(
-            a, f"won/{names[b]}", np.mean(blocks_of_pair[a, b], axis=0), f"{AGAINST}{names[b]}"
-        )
-        for a in ranked
-        for b in ranked
-        if (a, b) in blocks_of_pair
-    ]
+    for a, b in product(ranked, ranked):
+        if (a, b) in blocks_of_pair:
+            winnings = np.mean(blocks_of_pair[a, b], axis=0)
+            results.append(summarize(a, f"won/{names[b]}", winnings, f"{AGAINST}{names[b]}"))
     deals, player_names = blocks[0].shape[1], [names[player] for player in ranked]
     return TournamentResults(game, table_kind, rounds, deals, player_names, results)
 

@@ -102,9 +102,7 @@ def _accumulate_style_counts(definitions, tables, rotation, counts):  # type: ig
         for seat in range(game.seats):
             hand_counts[seat, HAND_COUNT] = 1
             hand_counts[seat, SHOWDOWN_COUNT] = table.live > 1 and not table.folded[seat]
-            player_index = 0 if seat == rotation[i] else 1
-            for k in range(6):
-                counts[player_index, k] += hand_counts[seat, k]
+            counts[int(seat != rotation[i])] += hand_counts[seat]
 
 
 def measure_winnings_and_style(

@@ -54,7 +54,7 @@ FILE_STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "poker-rl", "pdf.font
 # Figures are saved without a date, so that equal figures give equal files.
 METADATA: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 MAX_PANEL_COLUMNS = 3
-LINE_STYLES = ("-", "--", ":")  # for the first, second and third curve with the same color
+LINE_STYLES = ("-", "--", ":")  # for the first, second and all further curves of the same color
 MAX_LEGEND_NAMES_INSIDE = 5  # a longer legend is drawn beside the axes
 FOOTNOTE_LINE_HEIGHT = 7 * 1.2 / 72  # inches
 TITLE_CHARACTERS_PER_INCH, FOOTNOTE_CHARACTERS_PER_INCH = 13, 17
@@ -117,9 +117,7 @@ def assign_colors_and_line_styles(lines: Sequence[CurveLine]) -> list[tuple[str,
     next_colors = cycle([*OTHER_COLORS, *free_colors])
     colors = [line.color or next(next_colors) for line in lines]
     counts = [colors[:i].count(color) for i, color in enumerate(colors)]
-    return [
-        (c, LINE_STYLES[min(n, len(LINE_STYLES) - 1)]) for c, n in zip(colors, counts, strict=True)
-    ]
+    return [(c, LINE_STYLES[min(n, 2)]) for c, n in zip(colors, counts, strict=True)]
 
 
 def format_short_number(number: float) -> str:
@@ -180,6 +178,7 @@ def draw_panel(ax: Axes, panel: Panel, x_label: str) -> None:
     if log_y:
         ax.set_yscale("log")
     ax.set(xlim=panel.x_range, ylim=panel.y_range)  # before the ticks, which depend on the ranges
+    ax.xaxis.set_major_formatter(lambda number, position: format_short_number(number))
     if log_x:
         set_log_ticks(ax.xaxis, 0.95 * least, first_tick)
     elif len(unique_x := np.unique(all_x)) == 1:
@@ -196,8 +195,6 @@ def draw_panel(ax: Axes, panel: Panel, x_label: str) -> None:
     inches = ax.get_position().width * ax.get_figure().get_figwidth()  # type: ignore[union-attr]
     ax.set_title(wrap_text(panel.title, TITLE_CHARACTERS_PER_INCH * inches))
     ax.set(xlabel=x_label, ylabel=panel.y_label)
-    if not log_x:
-        ax.xaxis.set_major_formatter(lambda number, position: format_short_number(number))
 
 
 def set_log_ticks(axis: Axis, low: float = 0.0, more_ticks: Sequence[float] = ()) -> None:
