@@ -61,10 +61,8 @@ def build_game_comparisons(runs: Sequence[RunData], config: CompareConfig) -> li
     for run in runs:
         units = [unit for unit in COUNTER_TAGS if run.get_last_x(unit) > 0]
         if units and config.x_axis not in (*units, "seconds"):
-            counted = ", ".join([*units, "seconds"])
-            raise ConfigError(
-                f"x_axis: {run.folder} counts no {config.x_axis}; it counts {counted}"
-            )
+            counted = f"it counts {', '.join([*units, 'seconds'])}"
+            raise ConfigError(f"x_axis: {run.folder} counts no {config.x_axis}; {counted}")
     for name in config.tags or ():
         if not any(run.has_recorded(name) for run in runs):
             tags = dict.fromkeys(tag for run in runs for tag in run.curves)

@@ -145,21 +145,16 @@ def load_measured_players(evaluation: Evaluation, device: torch.device) -> dict[
 def measure_mixed_table(evaluation: Evaluation) -> None:
     """Play a table of the players in `seats`, in every rotation; print and save their winnings."""
     game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
-    seats = config.seats
-    if config.run is not None:
-        seats = [evaluation.snapshot_spec if spec == "self" else spec for spec in seats]
+    own = {} if config.run is None else {"self": evaluation.snapshot_spec}
     with error_prefix("seats"):
-        check_seat_count(game, len(seats))
-        seat_order = [resolve_spec(spec) for spec in seats]
+        check_seat_count(game, len(config.seats))
+        seat_order = [resolve_spec(own.get(spec, spec)) for spec in config.seats]
         players = {name: evaluation.load_player(name) for name in dict.fromkeys(seat_order)}
     evaluation.create_output_folder()
     deals = evaluator.deals
     results = play_mixed_table(game, evaluator.tree, seat_order, players, deals, config.seed)
-    heading = (
-        f"{deals:,} deals, each played in every rotation of the players over the seats;"
-        f" {results[1].unit}, 95 % interval"
-    )
-    evaluation.add_table(results, heading)
+    heading = f"{deals:,} deals, each played in every rotation of the players over the seats"
+    evaluation.add_table(results, f"{heading}; {results[1].unit}, 95 % interval")
     evaluation.print_and_save_results()
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import datetime
@@ -205,11 +206,7 @@ class Tournament:
             np.save(file, blocks[:, columns].T)
 
     def read_table_results(self, table: int) -> np.ndarray:
-        """Return the chips per hand that a table's scored players won, [scored players, deals].
-
-        Scored players count in the ranking. These are all players of the table or, if a player has
-        several seats there, only the player in seat 0.
-        """
+        """Return what each player in `list_counted_players` won, [players, deals] chips a hand."""
         path = self.get_results_path(table)
         shape = len(list_counted_players(self.seat_orders[table])), self.plan.deals
         try:
@@ -269,12 +266,14 @@ def print_and_save_results(tournament: Tournament, draws_figure: bool) -> None:
 
 def format_ranking_and_cross_table(results: TournamentResults) -> str:
     """Return the ranking and the cross table as text for the screen."""
-    names, cell = results.player_names, results.format_cell
+    names = results.player_names
+    cells = defaultdict(lambda: "-")
+    cells |= {(one.player, one.measure): one.formatted_value for one in results.results}
     measures = {"won": "won", "behind": "behind the one above"}
     measures |= {"elo": "Elo"} if results.game.seats == 2 else {}
     ranking, cross_table = [["rank", "player", *measures.values()]], [["", *names]]
     for rank, name in enumerate(names, start=1):
-        ranking.append([str(rank), name, *(cell(name, measure) for measure in measures)])
-        cross_table.append([name, *(cell(name, f"won/{other}") for other in names)])
+        ranking.append([str(rank), name, *(cells[name, measure] for measure in measures)])
+        cross_table.append([name, *(cells[name, f"won/{other}"] for other in names)])
     tables = TextTable(ranking, key_columns=2), TextTable(cross_table, results.cell_meaning)
     return format_for_terminal([results.description, *tables], names)

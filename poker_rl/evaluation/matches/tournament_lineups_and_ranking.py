@@ -83,18 +83,12 @@ class TournamentResults:
     game: Game
     table_kind: TableKind
     rounds: int
-    deals: int
     player_names: list[str]
     results: list[Result]
 
     def find_result(self, player: str, measure: str) -> Result | None:
         """Return a player's result of this measure; None if it was not computed."""
         return next((r for r in self.results if (r.player, r.measure) == (player, measure)), None)
-
-    def format_cell(self, player: str, measure: str) -> str:
-        """Return a player's value of a measure as text; "-" if it was not computed."""
-        result = self.find_result(player, measure)
-        return "-" if result is None else result.formatted_value
 
     @property
     def description(self) -> str:
@@ -107,8 +101,8 @@ class TournamentResults:
             tables_text = f"tables of {seat_count} different players, in {self.rounds} rounds"
         return (
             f"{self.game.name}: {len(self.player_names)} players, {tables_text}; the same"
-            f" {self.deals:,} deals at every table, each played in every rotation of the seats;"
-            f" {self.results[0].unit}, 95 % intervals over deals"
+            f" {self.results[0].n:,} deals at every table, each played in every rotation of the"
+            f" seats; {self.results[0].unit}, 95 % intervals over deals"
         )
 
     @property
@@ -157,15 +151,15 @@ def compute_tournament_results(
             difference = mean_blocks[ranked[rank - 1]] - mean_blocks[player]
             results.append(summarize(player, "behind", difference, "behind"))
         if game.seats == 2:
-            half_width, deals = compute_half_width(influences[player]), scores.shape[1]
-            rating = float(ratings[player])
+            rating, half_width = float(ratings[player]), compute_half_width(influences[player])
+            deals = scores.shape[1]
             results.append(Result(names[player], "elo", rating, half_width, "Elo", "fitted", deals))
     for a, b in product(ranked, ranked):
         if (a, b) in blocks_of_pair:
             winnings = np.mean(blocks_of_pair[a, b], axis=0)
             results.append(summarize(a, f"won/{names[b]}", winnings, f"{AGAINST}{names[b]}"))
-    deals, player_names = blocks[0].shape[1], [names[player] for player in ranked]
-    return TournamentResults(game, table_kind, rounds, deals, player_names, results)
+    player_names = [names[player] for player in ranked]
+    return TournamentResults(game, table_kind, rounds, player_names, results)
 
 
 def fit_elo(

@@ -126,16 +126,15 @@ def _compute_batch_terms(
 
     acting_seat = before["to_act"].astype(np.int64)
     acting_player = player_by_seat[hand_of_decision, acting_seat]
-    decisions = np.arange(len(hand_of_decision))
+    taken = np.arange(len(hand_of_decision)), taken_actions
     # Where a policy is unknown, the action taken gets probability 1, so that its term is 0.
-    action_probs = np.zeros((len(decisions), game.action_count))
-    action_probs[decisions, taken_actions] = 1
+    action_probs = np.zeros((len(hand_of_decision), game.action_count))
+    action_probs[taken] = 1
     for player_index, player in enumerate(players):
         is_players = acting_player == player_index
         if player is not None and is_players.any():
             action_probs[is_players] = compute_checked_probs(game, player, before[is_players])
-    taken_probs = action_probs[decisions, taken_actions]
-    action_probs[decisions, taken_actions] = np.maximum(taken_probs, 1e-300)
+    action_probs[taken] = np.maximum(action_probs[taken], 1e-300)
 
     decision_of_branch, action_of_branch = np.nonzero(action_probs)
     tables = tables_from_records(game, before[decision_of_branch])
