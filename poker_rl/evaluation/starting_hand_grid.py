@@ -15,10 +15,15 @@ import numpy as np
 from poker_rl.evaluation.matches.winnings_and_playing_style import is_holdem
 from poker_rl.games.cards import MAX_RANKS, MAX_SUITS
 from poker_rl.games.game import Game
-from poker_rl.games.poker.display.view import DisplayedPoker, get_visible_board, list_seat_roles
+from poker_rl.games.poker.display.view import (
+    DisplayedPoker,
+    compute_pot_raise_to,
+    get_visible_board,
+    list_seat_roles,
+)
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.position_notation import copy_table_with_cards, format_actions
-from poker_rl.games.poker.table_dtypes import FOLD
+from poker_rl.games.poker.table_dtypes import FOLD, FULL_POT
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player, compute_checked_probs
 
@@ -140,9 +145,7 @@ def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[tuple[st
     situations = list_situations_while_folding("first in")
     tables.deal(decks=deck, variants=variant)
     record = tables.records[0]
-    to_call = int(record["price"]) - int(record["paid"][record["to_act"]])
-    pot = int(record["paid"].sum()) + sum(variant_game.dead_antes) + to_call
-    target = int(record["price"]) + pot
+    target = compute_pot_raise_to(variant_game, record, FULL_POT)
     if raise_targets := game.compute_raise_targets(record):
         action = min(raise_targets, key=lambda action: abs(raise_targets[action] - target))
         tables.step(np.array([action]))

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from poker_rl.games.game import Game
-from poker_rl.games.poker.table_dtypes import CALL
-from poker_rl.games.tables import tables_from_records
 from poker_rl.players.range_policy import RepresentativeHands
 
 
@@ -57,22 +55,13 @@ def sum_state_values(
     sits in `seat`; `records` [B] has one table in each state.
     """
     paid, reach_sums = records["paid"].astype(np.float64), view.sum_reach(reach)
-    values: np.ndarray = view.win_margins @ reach.T * compute_called_stakes(game, records)
+    stakes = records["price"].astype(np.float64)  # what a loser pays if all bets are called
+    if records["able"].shape[1]:  # stacks are limited
+        stakes = np.minimum(stakes, game.definitions["stack"][0, :2].min())
+    values: np.ndarray = view.win_margins @ reach.T * stakes
     may_fold = (records["over"] == 0) & (records["to_act"] == seat)
     may_fold &= paid[:, seat] < paid[:, 1 - seat]
     np.maximum(values, -paid[:, seat] * reach_sums, out=values, where=may_fold)
     has_won = records["live"] == 1  # the player has folded
     np.copyto(values, paid[:, 1 - seat] * reach_sums, where=has_won)
     return values
-
-
-def compute_called_stakes(game: Game, records: np.ndarray) -> np.ndarray:
-    """Return what the loser of a showdown pays in chips if all bets at B tables are called, [B]."""
-    tables, row = tables_from_records(game, records.copy()), np.arange(len(records))
-    while True:
-        after = tables.records
-        faces_bet = after["paid"][row, after["to_act"]] < after["price"]
-        rows = np.flatnonzero(faces_bet & (after["over"] == 0))
-        if not len(rows):
-            return np.asarray(after["paid"][:, :2].min(1).astype(np.float64))
-        tables.step(np.full(len(rows), CALL), rows)
