@@ -34,7 +34,6 @@ from poker_rl.reports.table_formats import (
 )
 
 FigureSize = Annotated[float, Range(1, 100)]  # inches
-FontScale = Annotated[float, Range(0.1, 10)]
 TEXT_SUFFIXES, IMAGE_SUFFIXES = (".md", ".csv", ".json"), (".pdf", ".svg", ".png", ".pgf")
 
 
@@ -57,7 +56,7 @@ class CompareConfig:
     colors: list[str] | None = None
     width: FigureSize | None = None
     height: FigureSize | None = None
-    font_scale: FontScale = 1.0
+    font_scale: Annotated[float, Range(0.1, 10)] = 1.0
     x_range: list[float] | None = None
     y_range: list[float] | None = None
     caption: str = "figure"

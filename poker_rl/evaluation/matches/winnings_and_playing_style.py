@@ -140,6 +140,5 @@ def measure_winnings_and_style(
         results.append(Result(player_name, winnings.measure, exact, None, winnings.unit, EXACT))
     blocks, measure = np.concatenate(hands_won), f"hands_won/{opponent_name}"
     results.append(summarize_blocks(player_name, measure, blocks, "of hands", winnings.kind))
-    if not is_holdem(game):
-        return results, []
-    return results, style_counter.list_style_results(player_name, opponent_name)
+    styles = style_counter.list_style_results(player_name, opponent_name) if is_holdem(game) else []
+    return results, styles

@@ -5,9 +5,9 @@ The colors are those of Okabe and Ito, which can be distinguished with any color
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import cycle
 from math import ceil
 from pathlib import Path
 from textwrap import fill
@@ -110,16 +110,6 @@ def create_figure_and_axes(
     return figure, axes[:count]
 
 
-def assign_colors_and_line_styles(lines: Sequence[CurveLine]) -> list[tuple[str, str]]:
-    """Return (color, line style) of each curve; up to 3 curves of one color differ in style."""
-    own_colors = {line.color for line in lines}
-    free_colors = [color for color in PLAYER_COLORS.values() if color not in own_colors]
-    next_colors = cycle([*OTHER_COLORS, *free_colors])
-    colors = [line.color or next(next_colors) for line in lines]
-    counts = [colors[:i].count(color) for i, color in enumerate(colors)]
-    return [(c, LINE_STYLES[min(n, 2)]) for c, n in zip(colors, counts, strict=True)]
-
-
 def format_short_number(number: float) -> str:
     """Format a number with the suffix k, M or B if it is large: 20k, 1.5M."""
     for size, suffix in ((1e9, "B"), (1e6, "M"), (1e3, "k")):
@@ -154,14 +144,19 @@ def draw_panel(ax: Axes, panel: Panel, x_label: str) -> None:
         for values in (positive_x, positive_y)
     )
     log_y = log_y and (panel.y_range is None or panel.y_range[0] > 0)
-    for i, (line, (color, line_style)) in enumerate(
-        zip(lines, assign_colors_and_line_styles(lines), strict=True)
-    ):
+    own_colors = {line.color for line in lines}
+    free_colors = [color for color in PLAYER_COLORS.values() if color not in own_colors]
+    ax.set_prop_cycle(color=[*OTHER_COLORS, *free_colors])  # for curves without a color
+    color_counts: Counter[Any] = Counter()
+    for i, line in enumerate(lines):
         is_visible = np.isfinite(line.y) & ((line.y > 0) | (not log_y))
         x, y = line.x[is_visible], line.y[is_visible]
         marker = "o" if len(x) == 1 else None
         label = wrap_text(line.name, LEGEND_LINE_LENGTH)
-        ax.plot(x, y, line_style, color=color, marker=marker, label=label)
+        (curve,) = ax.plot(x, y, color=line.color, marker=marker, label=label)
+        color = curve.get_color()
+        curve.set_linestyle(LINE_STYLES[min(color_counts[color], 2)])
+        color_counts[color] += 1
         for n, (name, low, high) in enumerate(line.bands):
             interval = x, low[is_visible], high[is_visible]
             options: Any = {"color": color, "alpha": 0.2 * n + (0.45 if len(x) == 1 else 0.15)}
