@@ -48,6 +48,7 @@ from poker_rl.storage.disk import atomic_replacement, write_text_atomically
 from poker_rl.storage.run_files import describe_snapshot_origin
 
 WEIGHTS_SUFFIXES = (SAFETENSORS_SUFFIX, ".onnx")
+EXPORT_PACKAGES = ("safetensors", "onnx", "onnxscript", "onnxruntime")
 MAX_DIFFERENCE = 1e-5  # allowed difference between probabilities by ONNX and by PyTorch
 CHECKED_TABLE_COUNT = 256  # random hands; ONNX and PyTorch are compared at all their decisions
 CARD_TASK = "reinforcement-learning"
@@ -60,9 +61,7 @@ def list_output_paths(path: Path) -> list[Path]:
 
 def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
     """Write the weights of the trained player that `spec` names; return a message on the files."""
-    check_optional_packages(
-        "export", "the file", "safetensors", "onnx", "onnxscript", "onnxruntime"
-    )
+    check_optional_packages("export", "the file", *EXPORT_PACKAGES)
     if parse_bot_name(spec) is None:
         source, name = resolve_file_and_player(spec)
     elif isinstance(player, PretrainedBot):
