@@ -54,7 +54,7 @@ FILE_STYLE: Any = {"svg.fonttype": "none", "svg.hashsalt": "poker-rl", "pdf.font
 # Figures are saved without a date, so that equal figures give equal files.
 METADATA: dict[str, Any] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 MAX_PANEL_COLUMNS = 3
-LINE_STYLES = ("-", "--", ":")  # for the first, second and all further curves of the same color
+LINE_STYLES: Any = ("-", "--", ":")  # for the first, second and further curves of one color
 MAX_LEGEND_NAMES_INSIDE = 5  # a longer legend is drawn beside the axes
 FOOTNOTE_LINE_HEIGHT = 7 * 1.2 / 72  # inches
 TITLE_CHARACTERS_PER_INCH, FOOTNOTE_CHARACTERS_PER_INCH = 13, 17
