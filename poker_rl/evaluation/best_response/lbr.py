@@ -20,10 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
+from math import comb
 
 import numpy as np
 
 from poker_rl.evaluation.best_response.lbr_states import (
+    OwnDecision,
+    PlayerDecision,
     PublicState,
     ResponderView,
     sum_state_values,
@@ -71,6 +74,12 @@ class LocalBestResponse:
         own_hands = self.generator.permutation(possible_hands)[:hand_count]
         play, all_rows = ResponderPlay(self, board_cards, own_hands), np.arange(len(own_hands))
         return float(np.mean([play.play_hands(seat, all_rows) for seat in (0, 1)]))
+
+    @property
+    def possible_hand_count(self) -> int:
+        """The number of hands that share no card with a complete board."""
+        remaining_cards = self.game.deck_size - sum(self.game.board_cards)
+        return comb(remaining_cards, self.game.hole_cards)
 
     def get_root_state(self, seat: int) -> PublicState:
         """Return the public state before the first move for a responder in this seat."""
@@ -176,14 +185,15 @@ class ResponderPlay:
             return
         view_rows = self._get_hand_rows_in_view(table["street"])[hand_rows]
         if table["to_act"] == seat:
-            best_actions, best_values = self.choose_own_actions(state, seat)
-            actions, next_values = best_actions[view_rows], best_values[view_rows]
+            own_decision = self.evaluate_own_decision(state, seat)
+            actions = own_decision.actions[view_rows]
+            next_values = own_decision.values[view_rows]
             winnings[hand_rows] += next_values - values
         else:
-            all_actions, all_values, mean_values = self._evaluate_player_actions(state, seat)
+            decision = self._evaluate_player_decision(state, seat)
             actions = self.sample_player_actions(state, hand_rows)
-            next_values = all_values[view_rows, np.searchsorted(all_actions, actions)]
-            winnings[hand_rows] += mean_values[view_rows] - values
+            next_values = decision.values[view_rows, np.searchsorted(decision.actions, actions)]
+            winnings[hand_rows] += decision.mean_values[view_rows] - values
         for action in np.unique(actions):
             is_taken = actions == action
             rows, child = hand_rows[is_taken], self.get_child_state(state, int(action))
@@ -235,12 +245,9 @@ class ResponderPlay:
         value_sums = sum_state_values(game, view, state.record, reach, seat)[:, 0]
         return np.asarray(value_sums / view.sum_reach(state.reach))
 
-    def choose_own_actions(self, state: PublicState, seat: int) -> tuple[np.ndarray, ...]:
-        """Return the responder's best action with each of its R hands, [R], and its values, [R].
-
-        Both are cached in `state`. Values are what the responder wins, in chips.
-        """
-        if state.decision is None:
+    def evaluate_own_decision(self, state: PublicState, seat: int) -> OwnDecision:
+        """Return the responder's decision in a state; cache it in `state`."""
+        if state.own_decision is None:
             game, record = self._responder.game, state.record
             view = self._get_responder_view(int(record[0]["street"]))
             paid, reach_sums = record[0]["paid"].astype(np.float64), view.sum_reach(state.reach)
@@ -261,16 +268,13 @@ class ResponderPlay:
                 actions.append(FOLD)
                 action_values.append(-paid[seat] * reach_sums)
             best_actions = np.array(actions)[np.argmax(action_values, 0)]
-            state.decision = best_actions, np.max(action_values, 0) / reach_sums
-        return state.decision
+            best_values = np.max(action_values, 0) / reach_sums
+            state.own_decision = OwnDecision(best_actions, best_values)
+        return state.own_decision
 
-    def _evaluate_player_actions(self, state: PublicState, seat: int) -> tuple[np.ndarray, ...]:
-        """Return the n actions that the player takes with any of its hands, ascending, [n].
-
-        Also return what the responder wins with each of its R hands in chips: after each of these
-        actions, [R, n], and as the mean over them, [R]. All are cached in `state`.
-        """
-        if state.decision is None:
+    def _evaluate_player_decision(self, state: PublicState, seat: int) -> PlayerDecision:
+        """Return the player's decision in a state; cache it in `state`."""
+        if state.player_decision is None:
             view = self._get_responder_view(int(state.record[0]["street"]))
             reach = state.reach * self._get_action_probs(state)
             actions = np.flatnonzero(reach.any(1))
@@ -278,8 +282,9 @@ class ResponderPlay:
             records = self._responder.compute_next_records(state.record, actions.tolist())
             value_sums = sum_state_values(game, view, records, reach, seat)
             mean_values = value_sums.sum(1) / view.sum_reach(state.reach)
-            state.decision = actions, value_sums / view.sum_reach(reach), mean_values
-        return state.decision
+            values = value_sums / view.sum_reach(reach)
+            state.player_decision = PlayerDecision(actions, values, mean_values)
+        return state.player_decision
 
     def sample_player_actions(self, state: PublicState, hand_rows: np.ndarray) -> np.ndarray:
         """Sample an action from the player's mean policy against each of `hand_rows`, [n]."""

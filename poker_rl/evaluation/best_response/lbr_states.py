@@ -25,8 +25,25 @@ class PublicState:
     children: dict[int, PublicState] = field(default_factory=dict)
     # The player's action probabilities with each of its hands, [A, H]; None until computed.
     action_probs: np.ndarray | None = None
-    # Arrays that describe the decision of the seat to act; None until computed.
-    decision: tuple[np.ndarray, ...] | None = None
+    own_decision: OwnDecision | None = None  # None until computed
+    player_decision: PlayerDecision | None = None  # None until computed
+
+
+@dataclass(frozen=True)
+class OwnDecision:
+    """Decision of the responder in a public state, with each of its R hands."""
+
+    actions: np.ndarray  # the best actions, [R]
+    values: np.ndarray  # values of these actions for the responder in chips, [R]
+
+
+@dataclass(frozen=True)
+class PlayerDecision:
+    """Decision of the player in a public state, against each of the responder's R hands."""
+
+    actions: np.ndarray  # the actions that the player takes with any of its hands, ascending, [n]
+    values: np.ndarray  # value after each action for the responder in chips, [R, n]
+    mean_values: np.ndarray  # mean over the player's actions, [R]
 
 
 @dataclass(frozen=True)
