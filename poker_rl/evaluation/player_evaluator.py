@@ -17,10 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import numpy as np
 
 from poker_rl.config.input_checks import ConfigError, PositiveInt, Range, error_prefix
-from poker_rl.evaluation.exact.exploitability import (
-    compute_best_response_gains,
-    compute_seat_values,
-)
+from poker_rl.evaluation.exact.exploitability import evaluate_policy
 from poker_rl.evaluation.matches.duplicate_match import (
     DealCount,
     VarianceReductionMethod,
@@ -163,8 +160,9 @@ class PlayerEvaluator:
 
     def evaluate_exactly(self, name: str, tree: GameTree, policy: np.ndarray) -> list[Result]:
         """Return the exact results of a policy [I, A] that acts in all seats."""
-        gains, values = compute_best_response_gains(tree, policy), compute_seat_values(tree, policy)
-        return self._list_exact_results(name, gains, values)
+        seat_values, best_values, _ = evaluate_policy(tree, policy)
+        gains = np.maximum(best_values - seat_values, 0.0)
+        return self._list_exact_results(name, gains, seat_values)
 
     def _list_exact_results(
         self, name: str, seat_gains: np.ndarray, seat_values: np.ndarray
