@@ -267,7 +267,7 @@ def print_and_save_results(tournament: Tournament, draws_figure: bool) -> None:
 def format_ranking_and_cross_table(results: TournamentResults) -> str:
     """Return the ranking and the cross table as text for the screen."""
     names = results.player_names
-    cells = defaultdict(lambda: "-")
+    cells: defaultdict[tuple[str, str], str] = defaultdict(lambda: "-")
     cells |= {(one.player, one.measure): one.formatted_value for one in results.results}
     measures = {"won": "won", "behind": "behind the one above"}
     measures |= {"elo": "Elo"} if results.game.seats == 2 else {}

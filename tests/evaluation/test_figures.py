@@ -2,6 +2,7 @@
 
 import io
 import json
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -9,8 +10,13 @@ from evaluations import KUHN_3P, LEDUC, Policies, evaluation, random_policies
 from matplotlib.colors import to_rgb
 from random_games import game
 
-from poker_rl.evaluation.plots import plotting, policy_and_cross_table_figures, run_figures
-from poker_rl.evaluation.plots.policy_and_cross_table_figures import build_hand_grid_figures
+from poker_rl.evaluation.plots import plotting, run_figures
+from poker_rl.evaluation.plots.policy_and_cross_table_figures import (
+    ACTION_COLORS,
+    PIXELS_PER_CELL,
+    build_hand_grid_figures,
+    draw_policy,
+)
 from poker_rl.evaluation.result import results_to_metrics
 from poker_rl.evaluation.starting_hand_grid import compute_hand_grid
 from poker_rl.games import get_tree
@@ -56,25 +62,25 @@ def test_run_figures_of_small_games_include_policies(game, tmp_path):
 def test_policy_cells_are_divided_by_action_probabilities():
     tree = get_tree(LEDUC)
     probs = random_policies(LEDUC)[0]
-    figure = policy_and_cross_table_figures.draw_policy(tree, probs, "random")
+    figure = draw_policy(tree, probs, "random")
     assert get_titles(figure) == [f"seat {s}, round {r}" for r in (1, 2) for s in (0, 1)]
     seat_1 = figure.axes[1]
     assert [tick.get_text() for tick in seat_1.get_xticklabels()] == ["c", "r", "crr"]
     # Suits have no meaning in Leduc hold'em, so a row is the mean of two cards.
     assert [tick.get_text() for tick in seat_1.get_yticklabels()] == ["J", "Q", "K"]
     image = seat_1.images[0].get_array()  # [3, 3 * RESOLUTION, 3]
-    cell = image[
-        1,
-        policy_and_cross_table_figures.PIXELS_PER_CELL : 2
-        * policy_and_cross_table_figures.PIXELS_PER_CELL,
-    ]
+    cell = image[1, PIXELS_PER_CELL : 2 * PIXELS_PER_CELL]
     rows = [tree.infoset_names.index(f"1 Q{suit} r") for suit in "sh"]
     prob = probs[rows].mean(0)
-    for color, expected in zip(policy_and_cross_table_figures.ACTION_COLORS, prob, strict=False):
+    for color, expected in zip(ACTION_COLORS, prob, strict=False):
         share = np.isclose(cell, to_rgb(color)).all(1).mean()
-        assert share == pytest.approx(
-            expected, abs=1 / policy_and_cross_table_figures.PIXELS_PER_CELL
-        )
+        assert share == pytest.approx(expected, abs=1 / PIXELS_PER_CELL)
+
+
+def test_policy_with_an_unnamed_information_set_has_no_figure():
+    tree = Mock(infoset_count=2, infoset_names=["0", "1 1,_1"], infoset_seat=np.array([0, 1]))
+    tree.game = Mock(seats=2, action_count=2)
+    assert draw_policy(tree, np.full((2, 2), 0.5), "uniform") is None  # as in OpenSpiel's nim
 
 
 RANKS = "23456789TJQKA"

@@ -62,7 +62,8 @@ def draw_policy(tree: GameTree, probs: np.ndarray, player_name: str) -> Figure |
     game, seats = tree.game, tree.game.seats
     if tree.infoset_count > MAX_INFOSETS or game.action_count > len(ACTION_COLORS):
         return None
-    _, cards, lines = zip(*((*name.split(" "), "")[:3] for name in tree.infoset_names), strict=True)
+    words = [(*name.split(" "), "", "")[:3] for name in tree.infoset_names]
+    _, cards, lines = zip(*words, strict=True)
     round_of_infoset = np.unique([len(text) for text in cards], return_inverse=True)[1]
     note = "rows are the cards seen, columns the actions so far by their first letters"
     # Suits matter only for flushes. A hand of one or two cards can't make one, so drop the suits.
