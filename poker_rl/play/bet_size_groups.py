@@ -32,6 +32,12 @@ class MoveGroup:
     prob: float  # sum of the probabilities of the moves
     value: float | None  # expected payoff of the hand in the game's unit; None if unknown
 
+    @property
+    def facts(self) -> str:
+        """The amounts and the value as text, such as `2 bb, 4 chips, expects +0.50`."""
+        value_text = "" if self.value is None else f"expects {self.value:+.2f}"
+        return ", ".join(filter(None, [self.amounts, value_text]))
+
 
 def format_chips_in_unit(game: DisplayedGame, *chips: int) -> str:
     """Return one amount of chips, or two, as text in the game's unit, such as `3 to 5 bb`."""

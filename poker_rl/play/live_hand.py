@@ -170,7 +170,7 @@ def build_hand_view(hand: LiveHand, first_unseen_step: int) -> dict[str, Any]:
     result, moves = None, []
     if hand.is_over:
         shown = view_to_dict(game.build_view(record, None))
-        result = {"won": hand.compute_payoffs(), "shown": shown}
+        result = {"won": hand.compute_payoffs(), "shown": shown, "outcome": format_outcome(hand)}
     else:
         moves = moves_to_dicts(game.list_moves(record), bet_range is not None)
     steps = [{"seat": step.seat, "label": step.move.label} for step in hand.steps]
@@ -191,6 +191,15 @@ def build_hand_view(hand: LiveHand, first_unseen_step: int) -> dict[str, Any]:
         ],
         "result": result,
     }
+
+
+def format_outcome(hand: LiveHand) -> str:
+    """Return a sentence about the human player's payoff in a finished hand."""
+    if not (payoff := hand.compute_payoffs()[PERSON_INDEX]):
+        return "You come out even"
+    noun = "point" if hand.setup.game.unit == "point" else "chip"
+    verb = "win" if payoff > 0 else "lose"
+    return f"You {verb} {abs(payoff):,} {noun}{'s' * (abs(payoff) != 1)}"
 
 
 def players_to_dicts(hand: LiveHand) -> list[dict[str, Any]]:

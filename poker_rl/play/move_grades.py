@@ -86,6 +86,32 @@ def explain_grades(unit: str) -> str:
     )
 
 
+def format_grade(grade: MoveGrade, unit: str) -> str:
+    """Return a grade with its reasons as text; `unit` is the game's unit of costs."""
+    cost = "" if grade.cost is None else f", costs {grade.cost:.2f} {unit}s"
+    return f"{grade.word}{cost}, {grade.grader} does it {100 * grade.prob:.1f} % of the time"
+
+
+def list_move_groups(
+    game: DisplayedGame,
+    player: Player,
+    record: np.ndarray,
+    taken_action: int | None = None,
+    with_values: bool = True,
+) -> list[dict[str, Any]]:
+    """Return a player's policy by groups of moves for JSON, with `facts` about each group as text.
+
+    The likeliest group is first, but bets by size follow their total. The arguments are those of
+    `group_moves`; without `with_values`, the player's action values are not computed.
+    """
+    probs = compute_probs(game, player, record)
+    values = player.action_values(record.copy()) if with_values else None
+    groups = group_moves(game, record, probs, values, taken_action)
+    if not any(group.is_subgroup for group in groups):
+        groups.sort(key=lambda group: -group.prob)
+    return [vars(group) | {"facts": group.facts} for group in groups]
+
+
 def compute_probs(game: Game, player: Player, record: np.ndarray) -> np.ndarray:
     """Return a player's policy, an array [actions], at the table in `record`, shape [1]."""
     return np.asarray(compute_checked_probs(game, player, record.copy())[0])
@@ -129,9 +155,7 @@ def _review_step(hand: LiveHand, step: MoveStep) -> dict[str, Any]:
         grade = replace(grade, grader=setup.short_names.get(grade.grader, grade.grader))
 
     def list_groups(player: Player) -> list[dict[str, Any]]:
-        probs = compute_probs(game, player, record)
-        values = player.action_values(record.copy()) if is_person else None
-        return [vars(group) for group in group_moves(game, record, probs, values, action)]
+        return list_move_groups(game, player, record, action, with_values=is_person)
 
     return {
         "seat": step.seat,
@@ -140,6 +164,6 @@ def _review_step(hand: LiveHand, step: MoveStep) -> dict[str, Any]:
         "table": view_to_dict(game.build_view(record[0], None)),
         "probs": reviewer and list_groups(reviewer.player),
         "choices": len(game.list_moves(record[0])),
-        "grade": grade and asdict(grade),
+        "grade": grade and asdict(grade) | {"text": format_grade(grade, game.unit)},
         "equilibrium": solution and list_groups(solution[1]),
     }

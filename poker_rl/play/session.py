@@ -29,7 +29,6 @@ from poker_rl.games.game import Game
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.phh_writer import check_phh_support, format_phh
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.play.bet_size_groups import group_moves
 from poker_rl.play.live_hand import (
     PERSON_INDEX,
     LiveHand,
@@ -38,14 +37,15 @@ from poker_rl.play.live_hand import (
     deal_hand,
     find_requested_move,
     format_hand,
+    format_outcome,
     players_to_dicts,
     rebuild_finished_hand,
     view_to_dict,
 )
-from poker_rl.play.move_grades import compute_probs, explain_grades, list_reviewed_decisions
+from poker_rl.play.move_grades import explain_grades, list_move_groups, list_reviewed_decisions
 from poker_rl.play.session_file import SessionFile, read_session
-from poker_rl.play.session_statistics import summarize_session
-from poker_rl.play.table_setup import TableSetup
+from poker_rl.play.session_statistics import format_signed, summarize_session
+from poker_rl.play.table_setup import TableSetup, join_names
 from poker_rl.players.player import Player
 
 MAX_MOVES_PER_HAND = 10_000  # more than any hand has, so that each `turn_id` is unique
@@ -181,8 +181,8 @@ class Session:
             "session": {
                 "id": self.session_id,
                 "game": game.name,
-                "cost_unit": game.unit,
                 "hand_noun": game.hand_noun,
+                "against": join_names([one.name for one in self.setup.opponents]),
                 "adviser": adviser and self.setup.short_names[adviser.name],
                 "adviser_full_name": adviser and adviser.name,
                 "phh": supports_phh(game),
@@ -214,15 +214,19 @@ class Session:
         """Return the adviser's policy by groups of moves, and the hand's expected payoff.
 
         The payoff is that of the human player, estimated by the adviser's critic, in the unit of
-        results, such as mbb. It is None if the adviser has no critic.
+        results, such as mbb; `text` is a sentence about it. If the adviser has no critic, the
+        payoff is None and `text` is "".
         """
         adviser, game = self._get_available_adviser(turn_id), self.setup.game
-        record = self.current_hand.record
-        probs = compute_probs(game, adviser, record)
-        payoffs, values = adviser.state_values(record.copy()), adviser.action_values(record.copy())
-        groups, scale = group_moves(game, record, probs, values), get_result_scale_and_unit(game)[0]
-        value = None if payoffs is None else float(payoffs[0]) * scale
-        return {"probs": [vars(group) for group in groups], "value": value}
+        record, value, text = self.current_hand.record, None, ""
+        if (payoffs := adviser.state_values(record.copy())) is not None:
+            scale, unit = get_result_scale_and_unit(game)
+            value = float(payoffs[0]) * scale
+            unit = unit.partition("/")[0]
+            text = (
+                f"Its expected payoff of the whole {game.hand_noun}: {format_signed(value)} {unit}"
+            )
+        return {"probs": list_move_groups(game, adviser, record), "value": value, "text": text}
 
     def get_hand_grid(self, turn_id: int) -> dict[str, Any]:
         """Return the adviser's policy with every starting hand, as a grid in plain values."""
@@ -252,6 +256,7 @@ class Session:
             "before": before,
             "after": after,
             "won": hand.compute_payoffs(),
+            "outcome": format_outcome(hand),
             "players": players_to_dicts(hand),
             "shown": view_to_dict(game.build_view(hand.record[0], None)),
             "steps": list_reviewed_decisions(hand),

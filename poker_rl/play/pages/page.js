@@ -76,13 +76,8 @@ function backs(count) {
 
 const number = (value, digits = 0) =>
   value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
-const signed = (value, digits = 0) => `${value < 0 ? "−" : "+"}${number(Math.abs(value), digits)}`;
-const countDecimals = (value) => (Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0); // decimal places to show
-const formatMean = (one) =>
-  `${signed(one.mean, countDecimals(one.mean))}${one.half_width === null ? "" : ` ± ${number(one.half_width, countDecimals(one.mean))}`}`;
+const signed = (value) => `${value < 0 ? "−" : "+"}${number(Math.abs(value))}`;
 const percent = (share) => `${number(100 * share, share && share < 0.1 ? 1 : 0)}\u00a0%`;
-const formatChips = (chips) =>
-  `${number(chips)} ${view.stats.unit.startsWith("point") ? "point" : "chip"}${chips === 1 ? "" : "s"}`;
 const title = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 // Requests to the server.
@@ -137,7 +132,7 @@ async function showView(next, isNext = true) {
   const fresh = isNewSession || next.hand !== view.hand;
   const inMoves = $("moves").contains(document.activeElement);
   view = next;
-  shownHand = { players: view.players, won: view.result?.won ?? null };
+  shownHand = { players: view.players, ...view.result };
   selectedCards = new Set();
   suggestedMoves = [];
   amount = view.amounts?.low ?? null;
@@ -146,8 +141,7 @@ async function showView(next, isNext = true) {
   $("wait").hidden = true;
   $("ranges-button").hidden = !view.session.grid;
   $("game").textContent = view.session.game.replaceAll("_", " ");
-  $("against").textContent = `against ${joinNames(view.players.slice(1).map((player) => player.name))}`;
-  $("against").title = [...new Set(view.players.slice(1).map((player) => player.full_name))].join("\n");
+  $("against").textContent = `against ${view.session.against}`;
   if (isNewSession || !isNext) $("log").replaceChildren(); // without isNext, the log may lack moves made in another tab
   if (fresh || !isNext) appendToLog(`${title(view.session.hand_noun)} ${view.hand}`, "new");
   for (const past of isNext ? [] : [...view.past, ...view.events]) appendToLog(describeEvent(past));
@@ -163,13 +157,6 @@ async function showView(next, isNext = true) {
   if (inMoves) $("moves").focus();
   const moves = isNext ? view.events.map((event) => [nameSeat(event.seat), event.label].join(": ")) : [];
   $("live").textContent = [...moves, $("turn").textContent, $("words").textContent].join(". ");
-}
-
-/** Return each name once, with the number of players who have it; the server has numbered equal names. */
-function joinNames(all) {
-  const counts = new Map();
-  for (const one of all.map((name) => name.replace(/ \d+$/, ""))) counts.set(one, (counts.get(one) ?? 0) + 1);
-  return [...counts].map(([one, count]) => (count > 1 ? `${count} × ${one}` : one)).join(", ");
 }
 
 function nameSeat(seat) {
@@ -212,12 +199,7 @@ function drawTable(table, event) {
   $("turn").textContent = "";
 }
 
-function describeState() {
-  if (view.phase === "act") return "Your turn";
-  const won = shownHand.won[0];
-  if (won === 0) return "You come out even";
-  return `You ${won > 0 ? "win" : "lose"} ${formatChips(Math.abs(won))}`;
-}
+const describeState = () => (view.phase === "act" ? "Your turn" : shownHand.outcome);
 
 /** Return a seat at the table: a box with name, cards and stack, and the chips of its bet before it. */
 function createSeat(table, player, i, event) {
@@ -383,11 +365,7 @@ const createStatus = (text) => make("p", { class: "working", role: "status" }, `
 
 function drawHint(advice) {
   $("hint-body").replaceChildren(createProbBars(advice.probs));
-  if (advice.value !== null) {
-    const unit = view.stats.unit.split("/")[0];
-    $("hint-body").append(make("p", { class: "more" },
-      `It expects ${signed(advice.value, countDecimals(advice.value))} ${unit === "mbb" ? unit : `${unit}s`} from the whole ${view.session.hand_noun}.`));
-  }
+  if (advice.text) $("hint-body").append(make("p", { class: "more" }, advice.text));
   if (view.session.grid) {
     const grid = make("details", {}, make("summary", {}, "With every starting hand"));
     grid.addEventListener("toggle", async () => {
@@ -420,19 +398,14 @@ function createHandGrid({ ranks, action_types: kinds, probs }) {
       make("span", { class: kind }, label))));
 }
 
-/** Return probabilities as bars, the largest first; bets by size come after their total. The taken move is marked. */
+/** Return the first probabilities as bars. The taken move is marked. */
 function createProbBars(groups) {
-  const sized = groups.some((one) => one.is_subgroup);
-  const isListed = (one) => groups.length <= 5 || sized || one.prob >= 0.001 || one.is_taken;
-  const rows = groups.filter(isListed).sort((a, b) => (sized ? 0 : b.prob - a.prob))
-    .filter((one, i) => i < 8 || one.is_taken);
+  const rows = groups.filter((one, i) => i < 8 || one.is_taken);
   return make("ul", { class: "bars" }, ...rows.map((one) => {
     const bar = make("span", { class: "bar" });
     bar.style.setProperty("--share", one.prob);
-    const value = one.value === null ? "" : `expects ${signed(one.value, 2)}`;
-    const facts = [one.amounts, value].filter(Boolean).join(" · ");
     return make("li", { class: `${one.is_taken ? "mine" : ""} ${one.is_subgroup ? "part" : ""}` },
-      make("span", {}, one.is_taken ? `${formatLabel(one.label)} ◂` : formatLabel(one.label), make("small", {}, facts)),
+      make("span", {}, one.is_taken ? `${formatLabel(one.label)} ◂` : formatLabel(one.label), make("small", {}, one.facts)),
       make("b", {}, percent(one.prob)), bar);
   }));
 }
@@ -494,53 +467,30 @@ function describeDecision(step, at, count) {
   const made = [make("h3", {}, `${at + 1} of ${count} · ${who}: ${formatLabel(step.label)}`)];
   const whose = player.you ? view.session.adviser : player.name;
   if (step.probs) made.push(make("p", { class: "whose" }, `Probabilities of ${whose}`), createProbBars(step.probs));
-  if (step.grade) made.push(make("p", {}, formatGrade(step.grade)));
+  if (step.grade) made.push(make("p", {}, `${title(step.grade.text)}.`));
   if (step.equilibrium)
     made.push(make("p", { class: "whose" }, "Probabilities in an equilibrium"), createProbBars(step.equilibrium));
   return made;
-}
-
-function formatGrade(grade) {
-  const mark = { fine: "✓", inaccuracy: "?", mistake: "✗" }[grade.word];
-  const cost = grade.cost < 0.005 ? "nothing" : `${number(grade.cost, 2)} ${view.session.cost_unit}s`;
-  return `${mark} ${grade.word}: ${grade.cost === null ? "" : `costs ${cost}, `}probability ${percent(grade.prob)}`;
 }
 
 /** Return the person's decisions with their grades; decisions with a single legal move are left out. */
 function describeGrades(steps, rule) {
   const mine = steps.filter((step) => step.grade && step.choices > 1);
   if (!mine.length) return [make("p", {}, "Move the slider to replay it, with every player's probabilities.")];
-  const graders = [...new Set(mine.map(({ grade }) => grade.grader))].join(" and ");
   const grades = mine.map(({ label, grade }) =>
-    make("li", { class: grade.word }, make("b", {}, formatLabel(label)), " ", formatGrade(grade)));
-  return [make("p", { class: "whose" }, `Graded by ${graders}`),
-    make("ul", { class: "grades" }, ...grades), make("p", { class: "more" }, rule)];
+    make("li", { class: grade.word }, make("b", {}, formatLabel(label)), ` ${grade.text}`));
+  return [make("ul", { class: "grades" }, ...grades), make("p", { class: "more" }, rule)];
 }
 
 // Statistics of the session.
 
 function drawStats(stats) {
-  const unit = stats.unit.split("/")[0];
-  const word = view.session.hand_noun;
-  const rows = [
-    [`${title(word)}s`, number(stats.hands)],
-    [unit.startsWith("point") ? "Points" : "Chips", signed(stats.won)],
-    [`Won, ${stats.unit}`, stats.hands ? formatMean(stats) : "–", unit === "mbb" ? "thousandths of a big blind won a hand, with the 95 % interval" : `mean of all ${word}s, with the 95 % interval`],
-  ];
-  if (stats.bb_per_100 && stats.hands) rows.push(["bb/100", formatMean(stats.bb_per_100), "big blinds won in 100 hands, with the 95 % interval"]);
-  if (stats.ev_adjusted)
-    rows.push([`EV-adjusted, ${stats.unit}`, formatMean(stats.ev_adjusted), "what you won, with most of the luck of the cards and of the opponents' actions removed by AIVAT"]);
-  if (stats.style)
-    rows.push(
-      ["VPIP", percent(stats.style.vpip), "how often you put chips into the pot before the flop, blinds not counted"],
-      ["PFR", percent(stats.style.pfr), "how often you raise before the flop"],
-      ["Aggression", stats.style.aggression === null ? "–" : number(stats.style.aggression, 1), "your bets and raises divided by your calls"]);
   const explained = make("p", { class: "more", role: "status" });
   const term = (name, meaning) => make("button", { type: "button", class: "term", title: meaning,
     click: () => (explained.textContent = `${name}: ${meaning}.`) }, name);
-  const table = make("dl", {}, ...rows.flatMap(([name, value, meaning]) =>
-    [make("dt", {}, meaning ? term(name, meaning) : name), make("dd", {}, value)]));
-  const made = [table, explained, createCurve(stats.curve, unit, stats.hands)];
+  const table = make("dl", {}, ...stats.rows.flatMap(([name, text, meaning]) =>
+    [make("dt", {}, meaning ? term(name, meaning) : name), make("dd", {}, text)]));
+  const made = [table, explained, createCurve(stats)];
   const kinds = [["text", "hands.txt", "Save all hands as text"], ...(view.session.phh ? [["phh", "hands.phhs", "as PHH"]] : [])];
   if (stats.hands)
     made.push(make("p", { class: "more" }, ...kinds.flatMap(([kind, download, text]) => [make("a", { href: `hands/${kind}`, download }, text), " "])));
@@ -548,12 +498,12 @@ function drawStats(stats) {
 }
 
 /** Draw the cumulative winnings over the hands as a line. */
-function createCurve(all, unit, hands) {
+function createCurve({ curve: all, unit, hands }) {
   if (all.length < 3) return null;
   const low = Math.min(...all), high = Math.max(...all), span = high - low || 1;
   const at = (value, i) => `${((300 * i) / (all.length - 1)).toFixed(1)},${(90 - (80 * (value - low)) / span).toFixed(1)}`;
   const zero = at(0, 0).split(",")[1];
-  const name = `Won so far: ${signed(all.at(-1))} ${unit} after ${hands}`;
+  const name = `Won so far: ${signed(all.at(-1))} ${unit.split("/")[0]} after ${hands}`;
   return make("svg:svg", { class: "curve", viewBox: "0 0 300 100", role: "img", "aria-label": name, preserveAspectRatio: "none" },
     make("svg:line", { x1: 0, x2: 300, y1: zero, y2: zero }),
     make("svg:polyline", { points: all.map(at).join(" ") }));

@@ -34,7 +34,7 @@ async function showStart() {
   if (last)
     $("start-last").replaceChildren(
       button("Continue the last session", "", resume, { class: "main" }),
-      make("span", {}, `${formatName(last.game)} against ${joinNames(last.against)}, finished ${last.hands}`));
+      make("span", {}, `${formatName(last.game)} against ${last.against}, finished ${last.hands}`));
   await choose();
 }
 
@@ -106,7 +106,7 @@ $("results-button")?.addEventListener("click", async () => {
   $("results").showModal();
   const { ok, answer } = await ask("results");
   if (!ok) return $("results-body").replaceChildren(make("p", {}, answer.error));
-  const cells = (one) => [formatName(one.game), joinNames(one.against), number(one.sessions), number(one.hands), `${formatMean(one)} ${one.unit}`, one.ev_adjusted ? formatMean(one.ev_adjusted) : "–"];
+  const cells = (one) => [formatName(one.game), one.against, number(one.sessions), number(one.hands), `${one.text} ${one.unit}`, one.ev_adjusted?.text ?? "–"];
   const heads = ["Game", "Against", "Sessions", "Hands", "Won", "EV-adjusted"];
   $("results-body").replaceChildren(answer.length
     ? make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))),
