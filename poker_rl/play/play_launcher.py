@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.input_checks import ConfigError, Range, Seed, error_prefix
@@ -32,10 +32,6 @@ from poker_rl.storage.terminal_messages import print_line
 from poker_rl.training.rank_and_device import prepare_process
 from poker_rl.training.run_config import read_run_config
 
-if TYPE_CHECKING:
-    import uvicorn
-    from starlette.types import ASGIApp
-
 PAGE_PACKAGES = ("itsdangerous", "jinja2", "starlette", "uvicorn")
 COOKIE_KEY_FILE = "key"  # name of the file in the folder of all sessions
 COOKIE_KEY_BYTES = 32
@@ -44,7 +40,6 @@ WILDCARD_HOSTS = ("0.0.0.0", "::")
 # Reserved address (RFC 5737), used to find this machine's own address: connecting a UDP socket
 # sends nothing, but the system gives the socket the address from which it would send.
 PROBE_ADDRESS = "192.0.2.1"
-KEEP_ALIVE_SECONDS = 75  # connections stay open while a person thinks; uvicorn's default is 5
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -128,7 +123,7 @@ def play_in_terminal(config: PlayConfig, setup: TableSetup, option_dirs: Sequenc
 
 def serve_page(config: PlayConfig, setup: TableSetup | None, option_dirs: Sequence[Path]) -> None:
     """Serve the page until Ctrl-C; if `setup` is None, visitors choose game and opponents."""
-    from poker_rl.play.page_server import PageServer
+    from poker_rl.play.page_server import PageServer, create_http_server
     from poker_rl.play.visitor_sessions import SessionStore
 
     listener = create_listener(config.host, config.port, config.public)
@@ -192,19 +187,6 @@ def find_network_address() -> str:
             return str(probe.getsockname()[0])
         except OSError:
             return socket.gethostname()
-
-
-def create_http_server(app: ASGIApp) -> uvicorn.Server:
-    import uvicorn
-
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        server_header=False,
-        ws="none",
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-    )
-    return uvicorn.Server(config)
 
 
 def load_or_create_cookie_key(folder: Path) -> str:

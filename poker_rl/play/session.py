@@ -20,13 +20,8 @@ import numpy as np
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.evaluation.matches.winnings_and_playing_style import StyleCounter, is_holdem
 from poker_rl.evaluation.result import get_result_scale_and_unit
-from poker_rl.evaluation.starting_hand_grid import (
-    compute_hand_grid_of_table,
-    grid_to_dict,
-    supports_hand_grid,
-)
+from poker_rl.evaluation.starting_hand_grid import supports_hand_grid
 from poker_rl.games.game import Game
-from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.phh_writer import check_phh_support, format_phh
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.play.live_hand import (
@@ -46,7 +41,6 @@ from poker_rl.play.move_grades import explain_grades, list_move_groups, list_rev
 from poker_rl.play.session_file import SessionFile, read_session
 from poker_rl.play.session_statistics import format_signed, summarize_session
 from poker_rl.play.table_setup import TableSetup, join_names
-from poker_rl.players.player import Player
 
 MAX_MOVES_PER_HAND = 10_000  # more than any hand has, so that each `turn_id` is unique
 
@@ -217,9 +211,12 @@ class Session:
         results, such as mbb; `text` is a sentence about it. If the adviser has no critic, the
         payoff is None and `text` is "".
         """
-        adviser, game = self._get_available_adviser(turn_id), self.setup.game
+        self._check_request_is_current(turn_id, is_over=False)
+        if self.setup.adviser is None:
+            raise MoveNotAllowedError("Nobody gives advice at this table.")
+        adviser, game = self.setup.adviser.player, self.setup.game
         record, value, text = self.current_hand.record, None, ""
-        if (payoffs := adviser.state_values(record.copy())) is not None:
+        if (payoffs := adviser.state_values(record)) is not None:
             scale, unit = get_result_scale_and_unit(game)
             value = float(payoffs[0]) * scale
             unit = unit.partition("/")[0]
@@ -227,21 +224,6 @@ class Session:
                 f"Its expected payoff of the whole {game.hand_noun}: {format_signed(value)} {unit}"
             )
         return {"probs": list_move_groups(game, adviser, record), "value": value, "text": text}
-
-    def get_hand_grid(self, turn_id: int) -> dict[str, Any]:
-        """Return the adviser's policy with every starting hand, as a grid in plain values."""
-        adviser, game = self._get_available_adviser(turn_id), self.setup.game
-        if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):
-            raise MoveNotAllowedError("Only hold'em has a grid of starting hands.")
-        grid = compute_hand_grid_of_table(game, adviser, self.current_hand.record[0])
-        return grid_to_dict(grid, game.ranks)
-
-    def _get_available_adviser(self, turn_id: int) -> Player:
-        """Return the adviser; raise MoveNotAllowedError if there is none or the hand is over."""
-        self._check_request_is_current(turn_id, is_over=False)
-        if self.setup.adviser is None:
-            raise MoveNotAllowedError("Nobody gives advice at this table.")
-        return self.setup.adviser.player
 
     def review_hand(self, hand_number: int) -> dict[str, Any]:
         """Return a finished hand with all cards shown and the human player's moves graded.
@@ -263,7 +245,7 @@ class Session:
             "grades": explain_grades(game.unit),
         }
 
-    def format_hand(self, hand_number: int, kind: str = "text") -> str:
+    def format_hand(self, hand_number: int, kind: str) -> str:
         """Return a finished hand as text, or in PokerKit's PHH format if `kind` is "phh"."""
         hand = self._rebuild_finished_hand(hand_number)
         if kind != "phh":

@@ -95,7 +95,7 @@ def test_hands_of_every_game(name, tmp_path):
         assert json.loads(json.dumps(view))["result"]["won"] == view["result"]["won"]
         at = [one["seat"] for one in view["players"] if one["seat"] is not None]
         assert sorted(at) == list(range(len(view["table"]["seats"])))
-    text = whole.format_hand(HANDS)
+    text = whole.format_hand(HANDS, "text")
     assert text.startswith(f"{name}, {game(name).hand_noun} {HANDS}\n")
     assert "you" in text
 
@@ -158,12 +158,11 @@ def test_hints_have_values_and_grids():
     session = Session.create(table("limit_holdem", "call", "lhe_ppo"), None, 1)
     view = session.build_view()
     for _ in range(2):
-        hint, grid = session.get_hint(view["turn"]), session.get_hand_grid(view["turn"])
-        hand = session.current_hand
+        hint, hand = session.get_hint(view["turn"]), session.current_hand
+        (grid,) = explore_ranges(hand, {}, None, "", ["lhe_ppo"])["grids"]
         for record in hidden_changed(hand):
             session.current_hand = replace(hand, record=record)
             assert session.get_hint(view["turn"]) == hint
-            assert session.get_hand_grid(view["turn"]) == grid
         session.current_hand = hand
         assert abs(hint["value"]) < 48_000  # mbb; a hand takes 48 big blinds at most
         assert len(grid["probs"]) == 13
@@ -171,8 +170,6 @@ def test_hints_have_values_and_grids():
         view = session.act(view["turn"], 1)
     leduc = Session.create(table("leduc", "call", "raise"), None, 1)
     assert leduc.get_hint(leduc.turn_id)["value"] is None
-    with pytest.raises(MoveNotAllowedError, match="Only hold'em"):
-        leduc.get_hand_grid(leduc.turn_id)
 
 
 def test_an_unfinished_hand_is_abandoned_and_an_incomplete_line_dropped(tmp_path):

@@ -249,6 +249,7 @@ function drawOwn(cards) {
       : card(code),
   );
   $("own").className = `own${cards.length > 5 ? " fan" : ""}`;
+  $("own").style.setProperty("--count", cards.length);
   $("own").replaceChildren(...made);
 }
 
@@ -289,7 +290,7 @@ function drawMoves() {
   const others = view.moves.filter((move) => !move.cards.length && !sized(move));
   const made = others.map((move) => button(move.label, move.key, () => act(move), { class: move.action_type }));
   if (listCardMoves().length) made.push(button("Choose cards", "enter", () => act(findSelectedMove()), { id: "play", class: "main" }));
-  if (view.session.adviser || listCardMoves().length) made.push(button("Hint", "h", showHint, { class: "quiet" }));
+  if (view.session.adviser || listCardMoves().length) made.push(button("Hint", "h", showHint));
   if (listCardMoves().length) made.push(createCombinationButtons());
   if (view.amounts) made.push(createAmountControls(view.moves.filter(sized)));
   area.replaceChildren(...made);
@@ -305,7 +306,7 @@ function createCombinationButtons() {
     selectCards(moves[(at + 1) % moves.length]);
   };
   const each = [...kinds].map(([kind, moves]) =>
-    button(`${title(kind)} (${moves.length})`, "", () => walk(moves), { class: "quiet" }),
+    button(`${title(kind)} (${moves.length})`, "", () => walk(moves)),
   );
   return make("div", { class: "kinds", role: "group", "aria-label": "Combinations" }, ...each);
 }
@@ -326,7 +327,7 @@ function createAmountControls(sizes) {
   field.addEventListener("input", () => set(Number(field.value), field));
   field.addEventListener("change", () => set(Number(field.value)));
   slide.addEventListener("input", () => set(Number(slide.value), slide));
-  const presets = sizes.map((move) => button(title(move.size_name || move.label), move.key, () => set(move.raise_to), { class: "quiet" }));
+  const presets = sizes.map((move) => button(title(move.size_name || move.label), move.key, () => set(move.raise_to)));
   const group = make("div", { class: "amounts", role: "group", "aria-label": "Amount" }, go, field, slide,
     make("div", { class: "presets" }, ...presets));
   group.shift = (steps, fine) => set(amount + steps * (fine ? 1 : step));
@@ -370,8 +371,8 @@ function drawHint(advice) {
     const grid = make("details", {}, make("summary", {}, "With every starting hand"));
     grid.addEventListener("toggle", async () => {
       if (!grid.open || grid.children.length > 1) return;
-      const { ok, answer } = await ask("grid", { turn: view.turn });
-      if (grid.children.length === 1) grid.append(ok ? createHandGrid(answer) : make("p", {}, answer.error));
+      const { ok, answer } = await ask("ranges", { actions: null, board: "", names: [view.session.adviser] });
+      if (grid.children.length === 1) grid.append(ok ? createHandGrid(answer.grids[0]) : make("p", {}, answer.error));
     });
     $("hint-body").append(grid);
   }
@@ -442,7 +443,7 @@ async function showReview(hand) {
   };
   const copied = make("textarea", { readonly: true, rows: 6, hidden: true, "aria-label": "The hand as text" });
   const copy = (kind) => async () => {
-    const text = (await ask(`${kind}/${hand}`)).answer;
+    const text = (await ask(`hands/${kind}/${hand}`)).answer;
     copied.hidden = false;
     copied.value = text.error ?? text;
     copied.select();
@@ -452,11 +453,11 @@ async function showReview(hand) {
     make("div", { class: "replay" }, button("‹", "", move(-1), { "aria-label": "Back" }), slide,
       button("›", "", move(1), { "aria-label": "On" })),
     body,
-    make("p", { class: "copies" }, button("Copy as text", "", copy("text"), { class: "quiet" }),
-      view.session.phh ? button("Copy as PHH", "", copy("phh"), { class: "quiet" }) : null),
+    make("p", { class: "copies" }, button("Copy as text", "", copy("text")),
+      view.session.phh ? button("Copy as PHH", "", copy("phh")) : null),
     copied,
     make("p", { class: "copies" }, ...[["Earlier", before], ["Later", after]].map(([word, other]) =>
-      button(`${word} ${view.session.hand_noun}`, "", () => showReview(other), { class: "quiet", disabled: other === null }))),
+      button(`${word} ${view.session.hand_noun}`, "", () => showReview(other), { disabled: other === null }))),
   );
   turn();
 }
@@ -466,10 +467,10 @@ function describeDecision(step, at, count) {
   const who = player.you ? "You" : player.name;
   const made = [make("h3", {}, `${at + 1} of ${count} · ${who}: ${formatLabel(step.label)}`)];
   const whose = player.you ? view.session.adviser : player.name;
-  if (step.probs) made.push(make("p", { class: "whose" }, `Probabilities of ${whose}`), createProbBars(step.probs));
+  if (step.probs) made.push(make("p", { class: "more" }, `Probabilities of ${whose}`), createProbBars(step.probs));
   if (step.grade) made.push(make("p", {}, `${title(step.grade.text)}.`));
   if (step.equilibrium)
-    made.push(make("p", { class: "whose" }, "Probabilities in an equilibrium"), createProbBars(step.equilibrium));
+    made.push(make("p", { class: "more" }, "Probabilities in an equilibrium"), createProbBars(step.equilibrium));
   return made;
 }
 
