@@ -232,10 +232,10 @@ def moves_to_dicts(moves: Sequence[LegalMove], may_bet_any_amount: bool) -> list
     if not may_bet_any_amount:
         sizes = [move.size_name for move in moves if move.size_name]
 
+    key_of_size = {size: str(number) for number, size in enumerate(sizes, start=1)}
+
     def get_key(move: LegalMove) -> str:
-        if move.size_name in sizes:
-            return str(sizes.index(move.size_name) + 1)
-        return KEY_OF_ACTION_TYPE.get(move.action_type, "")
+        return key_of_size.get(move.size_name) or KEY_OF_ACTION_TYPE.get(move.action_type, "")
 
     return [{**vars(move), "key": get_key(move), "label": move.label} for move in moves]
 

@@ -33,8 +33,6 @@ from poker_rl.training.rank_and_device import prepare_process
 from poker_rl.training.run_config import read_run_config
 
 PAGE_PACKAGES = ("itsdangerous", "jinja2", "starlette", "uvicorn")
-COOKIE_KEY_FILE = "key"  # name of the file in the folder of all sessions
-COOKIE_KEY_BYTES = 32
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 WILDCARD_HOSTS = ("0.0.0.0", "::")
 # Reserved address (RFC 5737), used to find this machine's own address: connecting a UDP socket
@@ -85,10 +83,8 @@ def start_play(
     elif has_choice or config.ui == "terminal":
         if config.run is not None:
             group_config = read_run_config(Path(config.run), "run")
-        elif group_config is None:
-            group_config = compose_plain_config([f"game={config.game}"], option_dirs)
         setup = build_table_setup(
-            group_config,
+            group_config or compose_plain_config([f"game={config.game}"], option_dirs),
             option_dirs,
             config.against or ([] if config.run is None else [config.run]),
             config.adviser,
@@ -191,13 +187,13 @@ def find_network_address() -> str:
 
 def load_or_create_cookie_key(folder: Path) -> str:
     """Return the key for signing cookies, read from a file in `folder`; create it if missing."""
-    path = folder / COOKIE_KEY_FILE
+    path = folder / "key"
     with error_prefix("outputs"):
         create_writable_folder(folder)
     check_file_path(path)
     if not path.exists():
         with atomic_replacement(path, 0o600) as temporary_path:
-            temporary_path.write_text(secrets.token_urlsafe(COOKIE_KEY_BYTES))
+            temporary_path.write_text(secrets.token_urlsafe(32))
     return path.read_text()
 
 
