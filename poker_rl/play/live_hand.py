@@ -173,9 +173,11 @@ def build_hand_view(hand: LiveHand, first_unseen_step: int) -> dict[str, Any]:
         result = {"won": hand.compute_payoffs(), "shown": shown, "outcome": format_outcome(hand)}
     else:
         moves = moves_to_dicts(game.list_moves(record), bet_range is not None)
-    steps = [{"seat": step.seat, "label": step.move.label} for step in hand.steps]
+    steps: list[dict[str, Any]] = [{"seat": step.seat, "label": step.move.label} for step in hand.steps]
+    past, events = steps[:first_unseen_step], steps[first_unseen_step:]
     records_after = [*(step.record for step in hand.steps[1:]), hand.record][first_unseen_step:]
-    tables = [view_to_dict(game.build_view(one[0], hand.person_seat)) for one in records_after]
+    for event, after in zip(events, records_after, strict=False):
+        event["table"] = view_to_dict(game.build_view(after[0], hand.person_seat))
     return {
         "hand": hand.hand_number,
         "phase": "over" if hand.is_over else "act",
@@ -184,11 +186,8 @@ def build_hand_view(hand: LiveHand, first_unseen_step: int) -> dict[str, Any]:
         "moves": moves,
         "amounts": bet_range
         and {"low": bet_range.min_bet, "high": bet_range.max_bet, "unit_chips": game.unit_chips},
-        "past": steps[:first_unseen_step],
-        "events": [
-            step | {"table": table}
-            for step, table in zip(steps[first_unseen_step:], tables, strict=False)
-        ],
+        "past": past,
+        "events": events,
         "result": result,
     }
 

@@ -209,25 +209,18 @@ function createSeat(table, player, i, event) {
   const state = table.seats[player.seat];
   const acting = event ? event.seat === player.seat : table.to_act === player.seat;
   const won = !event && shownHand.won ? shownHand.won[i] : null;
-  const marks = [
-    state?.folded ? "folded" : "",
-    acting && player.seat !== null ? "acting" : "",
-    won > 0 ? "winner" : "",
-    player.seat === null ? "out" : "",
-    player.you ? "you" : "",
-  ];
-  const item = make("li", { class: marks.join(" ") });
+  const out = player.seat === null;
+  const marks = { folded: state?.folded, acting: acting && !out, winner: won > 0, out, you: player.you };
+  const item = make("li", { class: Object.keys(marks).filter((name) => marks[name]).join(" ") });
   item.style.setProperty("--x", stretch(Math.cos(angle)).toFixed(3));
   item.style.setProperty("--y", stretch(Math.sin(angle)).toFixed(3));
   item.style.setProperty("--inward", Math.cos(angle) > 0.01 ? -1 : 1);
-  const notes = (state?.notes ?? []).filter((note) => note !== "button");
+  const notes = state ? [...(state.folded ? ["folded"] : []), ...state.notes.filter((note) => note !== "button")] : ["sits out"];
   const cards = state && !player.you ? [...state.cards.map((code) => card(code)), ...backs(state.hidden_card_count)] : [];
   const shown = [
     make("div", { class: `cards${state && state.cards.length > 3 ? " long" : ""}` }, ...cards),
     make("span", { class: "name", title: player.you ? null : player.full_name }, player.you ? "You" : player.name),
     state && state.stack !== null ? make("span", { class: "stack" }, number(state.stack)) : null,
-    player.seat === null ? make("span", { class: "note" }, "sits out") : null,
-    state?.folded ? make("span", { class: "note" }, "folded") : null,
     ...notes.map((note) => make("span", { class: "note" }, note)),
     won ? make("span", { class: "won" }, signed(won)) : null,
     acting && event ? make("span", { class: "said" }, formatLabel(event.label)) : null,
@@ -243,11 +236,9 @@ function createSeat(table, player, i, event) {
 /** Draw the person's cards; in games whose moves are cards, each card is a button that selects it. */
 function drawOwn(cards) {
   const choose = view.phase === "act" && listCardMoves().length > 0;
-  const made = cards.map((code) =>
-    choose
-      ? card(code, "button", { "aria-pressed": String(selectedCards.has(code)), click: () => toggleCard(code), "data-card": code })
-      : card(code),
-  );
+  const asButton = (code) =>
+    card(code, "button", { "aria-pressed": String(selectedCards.has(code)), click: () => toggleCard(code), "data-card": code });
+  const made = cards.map((code) => (choose ? asButton(code) : card(code)));
   $("own").className = `own${cards.length > 5 ? " fan" : ""}`;
   $("own").style.setProperty("--count", cards.length);
   $("own").replaceChildren(...made);
@@ -282,10 +273,8 @@ function selectCards(move) {
 
 function drawMoves() {
   const area = $("moves");
-  if (view.phase === "over") {
-    area.replaceChildren(button(`Next ${view.session.hand_noun}`, " ", () => send("next"), { class: "main" }));
-    return;
-  }
+  if (view.phase === "over")
+    return area.replaceChildren(button(`Next ${view.session.hand_noun}`, " ", () => send("next"), { class: "main" }));
   const sized = (move) => view.amounts && move.raise_to !== null;
   const others = view.moves.filter((move) => !move.cards.length && !sized(move));
   const made = others.map((move) => button(move.label, move.key, () => act(move), { class: move.action_type }));
@@ -299,15 +288,9 @@ function drawMoves() {
 
 /** Return a button for each combination of cards; each click selects its next legal play. */
 function createCombinationButtons() {
-  const kinds = new Map();
-  for (const move of listCardMoves()) kinds.set(move.action_type, [...(kinds.get(move.action_type) ?? []), move]);
-  const walk = (moves) => {
-    const at = moves.indexOf(findSelectedMove());
-    selectCards(moves[(at + 1) % moves.length]);
-  };
-  const each = [...kinds].map(([kind, moves]) =>
-    button(`${title(kind)} (${moves.length})`, "", () => walk(moves)),
-  );
+  const kinds = Map.groupBy(listCardMoves(), (move) => move.action_type);
+  const selectNext = (moves) => selectCards(moves[(moves.indexOf(findSelectedMove()) + 1) % moves.length]);
+  const each = [...kinds].map(([kind, moves]) => button(`${title(kind)} (${moves.length})`, "", () => selectNext(moves)));
   return make("div", { class: "kinds", role: "group", "aria-label": "Combinations" }, ...each);
 }
 
