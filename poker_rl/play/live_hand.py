@@ -173,7 +173,9 @@ def build_hand_view(hand: LiveHand, first_unseen_step: int) -> dict[str, Any]:
         result = {"won": hand.compute_payoffs(), "shown": shown, "outcome": format_outcome(hand)}
     else:
         moves = moves_to_dicts(game.list_moves(record), bet_range is not None)
-    steps: list[dict[str, Any]] = [{"seat": step.seat, "label": step.move.label} for step in hand.steps]
+    steps: list[dict[str, Any]] = [
+        {"seat": step.seat, "label": step.move.label} for step in hand.steps
+    ]
     past, events = steps[:first_unseen_step], steps[first_unseen_step:]
     records_after = [*(step.record for step in hand.steps[1:]), hand.record][first_unseen_step:]
     for event, after in zip(events, records_after, strict=False):
