@@ -9,7 +9,7 @@ the expected payoffs are the adviser's action values; if it has none, the cost i
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +21,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree, get_tree
 from poker_rl.play.bet_size_groups import group_moves
 from poker_rl.play.live_hand import PERSON_INDEX, LiveHand, MoveStep, view_to_dict
-from poker_rl.play.table_setup import NamedPlayer
+from poker_rl.play.table_setup import NamedPlayer, TableSetup
 from poker_rl.players.player import Player, compute_checked_probs
 
 # Lowest cost of an inaccuracy and of a mistake, in the game's unit; the values are our choice.
@@ -86,10 +86,11 @@ def explain_grades(unit: str) -> str:
     )
 
 
-def format_grade(grade: MoveGrade, unit: str) -> str:
-    """Return a grade with its reasons as text; `unit` is the game's unit of costs."""
-    cost = "" if grade.cost is None else f", costs {grade.cost:.2f} {unit}s"
-    return f"{grade.word}{cost}, {grade.grader} does it {100 * grade.prob:.1f} % of the time"
+def format_grade(grade: MoveGrade, setup: TableSetup) -> str:
+    """Return a grade as text, with the cost, the probability and the short name of the grader."""
+    cost = "" if grade.cost is None else f", costs {grade.cost:.2f} {setup.game.unit}s"
+    grader = setup.short_names.get(grade.grader, grade.grader)
+    return f"{grade.word}{cost}, {grader} does it {100 * grade.prob:.1f} % of the time"
 
 
 def list_move_groups(
@@ -146,8 +147,6 @@ def _review_step(hand: LiveHand, step: MoveStep) -> dict[str, Any]:
     reviewer = setup.adviser if is_person else setup.opponents[player_index - 1]
     solution = solve_small_game(game) if is_person else None
     grade = grade_move(game, record, action, setup.adviser) if is_person else None
-    if grade is not None:
-        grade = replace(grade, grader=setup.short_names.get(grade.grader, grade.grader))
 
     def list_groups(player: Player) -> list[dict[str, Any]]:
         return list_move_groups(game, player, record, action, with_values=is_person)
@@ -159,6 +158,6 @@ def _review_step(hand: LiveHand, step: MoveStep) -> dict[str, Any]:
         "table": view_to_dict(game.build_view(record[0], None)),
         "probs": reviewer and list_groups(reviewer.player),
         "choices": len(game.list_moves(record[0])),
-        "grade": grade and asdict(grade) | {"text": format_grade(grade, game.unit)},
+        "grade": grade and asdict(grade) | {"text": format_grade(grade, setup)},
         "equilibrium": solution and list_groups(solution[1]),
     }

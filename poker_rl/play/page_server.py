@@ -95,7 +95,7 @@ class PageServer:
         )
         routes = [
             route("/", lambda *_: HTMLResponse(page_html)),
-            route("/view", self._build_view),
+            route("/view", lambda one, _: one and sessions.get_session(one).build_view()),
             route("/begin", self._begin_session, "POST"),
             in_session("/review/{hand}", lambda one, data: one.review_hand(_get_hand_number(data))),
             in_session("/hands/{kind}", lambda one, data: one.format_all_hands(data["kind"])),
@@ -139,7 +139,9 @@ class PageServer:
         async def endpoint(request: Request) -> Response:
             is_post = request.method == "POST"
             request_data = await _read_json_body(request) if is_post else request.path_params
-            session_id = self._get_session_id(request)
+            session_id = None  # without a validly signed cookie
+            with suppress(BadSignature):
+                session_id = str(self._signer.loads(request.cookies.get(self.cookie_name, "")))
             return await run_in_threadpool(answer_under_lock, session_id, request_data)
 
         return Route(path, endpoint, methods=[method])
@@ -155,17 +157,6 @@ class PageServer:
             return answer(self.sessions.get_session(session_id), request_data)
 
         return self._create_route(path, answer_from_session, method)
-
-    def _get_session_id(self, request: Request) -> str | None:
-        """Return the session's id in the visitor's cookie; None without a validly signed cookie."""
-        try:
-            return str(self._signer.loads(request.cookies.get(self.cookie_name, "")))
-        except BadSignature:
-            return None
-
-    def _build_view(self, session_id: str | None, _: RequestData) -> dict[str, Any] | None:
-        """Return the visitor's view, or None for a visitor without a session."""
-        return None if session_id is None else self.sessions.get_session(session_id).build_view()
 
     def _begin_session(self, _: str | None, request_data: RequestData) -> Response:
         if self.sessions.setup is None:

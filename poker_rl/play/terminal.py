@@ -54,7 +54,11 @@ def execute_line(session: Session, words: list[str]) -> str:
     if words == ["s"]:
         return "\n".join(f"{name:<24} {text}" for name, text, _ in view["stats"]["rows"])
     if words == ["h"]:
-        return format_hint(session.get_hint(view["turn"]), view)
+        hint = session.get_hint(view["turn"])
+        groups = _format_move_groups(hint["probs"])
+        return "\n".join(
+            filter(None, [f"{view['session']['adviser']} would", *groups, hint["text"]])
+        )
     if words == ["v"] and is_over:
         return format_review(session, view)
     if is_over and not words:
@@ -141,12 +145,6 @@ def _format_outcome(view: View, session: Session) -> list[str]:
     grades = [f"{step['label']}: {step['grade']['text']}" for step in graded]
     help_line = "Enter: next hand, v: review, s: statistics, ?: help, q: quit"
     return [view["result"]["outcome"], *grades, help_line]
-
-
-def format_hint(hint: View, view: View) -> str:
-    """Return the result of `Session.get_hint` as text."""
-    lines = [f"{view['session']['adviser']} would", *_format_move_groups(hint["probs"])]
-    return "\n".join([*lines, *filter(None, [hint["text"]])])
 
 
 def _format_move_groups(groups: list[dict[str, Any]]) -> list[str]:
