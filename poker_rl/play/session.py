@@ -32,10 +32,7 @@ from poker_rl.play.live_hand import (
     deal_hand,
     find_requested_move,
     format_hand,
-    format_outcome,
-    players_to_dicts,
     rebuild_finished_hand,
-    view_to_dict,
 )
 from poker_rl.play.move_grades import explain_grades, list_move_groups, list_reviewed_decisions
 from poker_rl.play.session_file import SessionFile, read_session
@@ -233,14 +230,13 @@ class Session:
         hand, game = self._rebuild_finished_hand(hand_number), self.setup.game
         numbers = [None, *self._finished_hands, None]
         before, _, after = numbers[numbers.index(hand_number) - 1 :][:3]
+        view = build_hand_view(hand, len(hand.steps))
         return {
             "hand": hand_number,
             "before": before,
             "after": after,
-            "won": hand.compute_payoffs(),
-            "outcome": format_outcome(hand),
-            "players": players_to_dicts(hand),
-            "shown": view_to_dict(game.build_view(hand.record[0], None)),
+            "players": view["players"],
+            **view["result"],
             "steps": list_reviewed_decisions(hand),
             "grades": explain_grades(game.unit),
         }
