@@ -90,7 +90,7 @@ def format_grade(grade: MoveGrade, setup: TableSetup) -> str:
     """Return a grade as text, with the cost, the probability and the short name of the grader."""
     cost = "" if grade.cost is None else f", costs {grade.cost:.2f} {setup.game.unit}s"
     grader = setup.short_names.get(grade.grader, grade.grader)
-    return f"{grade.word}{cost}, {grader} does it {100 * grade.prob:.1f} % of the time"
+    return f"{grade.word}{cost}, {grader} does it {grade.prob:.1%} of the time"
 
 
 def list_move_groups(

@@ -5,6 +5,7 @@
 const $ = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
 const SUITS = { s: "spades", h: "hearts", d: "diamonds", c: "clubs" };
+const SUIT_SYMBOLS = { s: "♠", h: "♥", d: "♦", c: "♣" };
 const RANKS = { A: "ace", K: "king", Q: "queen", J: "jack", T: "ten" };
 const ACTION_TYPE_NAMES = { raise: "bet or raise", call: "check or call", fold: "fold" };
 const MOVE_MILLISECONDS = 650; // milliseconds for which a move of an opponent is shown
@@ -49,9 +50,7 @@ function nameCard(code) {
 
 /** Return the label of a move, with symbols for the suits of its cards. */
 function formatLabel(label) {
-  const symbols = { s: "♠", h: "♥", d: "♦", c: "♣" };
-  const one = (code) => `${code[0].replace("T", "10")}${symbols[code[1]]}\ufe0e`;
-  return label.replace(/\b[2-9TJQKA][shdc]\b/g, one);
+  return label.replace(/\b[2-9TJQKA][shdc]\b/g, (code) => `${code[0].replace("T", "10")}${SUIT_SYMBOLS[code[1]]}\ufe0e`);
 }
 
 function card(code, tag = "span", attributes = {}) {

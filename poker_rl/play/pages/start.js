@@ -3,12 +3,11 @@
 
 const hasStart = document.body.dataset.start !== undefined;
 
-/** Show the rules of a game: the section with the longest name that the game's name contains. */
+/** Show the rules of a game: the first section with a name that the game's name contains. */
 function showRules(game) {
   const sections = [...$("rules").querySelectorAll("section")];
-  const rank = (one) => Math.max(...one.dataset.game.split(" ").map((name) => (game.includes(name) ? name.length : -1)));
-  const best = sections.reduce((a, b) => (rank(b) > rank(a) ? b : a));
-  for (const one of sections) one.hidden = one !== best;
+  const found = sections.find((one) => one.dataset.game.split(" ").some((name) => game.includes(name)));
+  for (const one of sections) one.hidden = one !== found;
   $("rules").showModal();
 }
 
