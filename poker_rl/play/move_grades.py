@@ -135,7 +135,8 @@ def list_reviewed_decisions(hand: LiveHand) -> list[dict[str, Any]]:
     """Return all decisions of a finished hand in their order, as plain values for JSON.
 
     A decision of an opponent contains the opponent's policy. A decision of the person contains the
-    policies of the adviser and, in a small game, of an equilibrium, and the grade of the move.
+    policies of the adviser and, in a small game, of an equilibrium, and the grade of the move,
+    which is None if no other move was legal.
     """
     return [_review_step(hand, step) for step in hand.steps]
 
@@ -146,7 +147,8 @@ def _review_step(hand: LiveHand, step: MoveStep) -> dict[str, Any]:
     is_person = player_index == PERSON_INDEX
     reviewer = setup.adviser if is_person else setup.opponents[player_index - 1]
     solution = solve_small_game(game) if is_person else None
-    grade = grade_move(game, record, action, setup.adviser) if is_person else None
+    has_choice = is_person and len(game.list_moves(record[0])) > 1
+    grade = grade_move(game, record, action, setup.adviser) if has_choice else None
 
     def list_groups(player: Player) -> list[dict[str, Any]]:
         return list_move_groups(game, player, record, action, with_values=is_person)
@@ -157,7 +159,6 @@ def _review_step(hand: LiveHand, step: MoveStep) -> dict[str, Any]:
         "label": step.move.label,
         "table": view_to_dict(game.build_view(record[0], None)),
         "probs": reviewer and list_groups(reviewer.player),
-        "choices": len(game.list_moves(record[0])),
         "grade": grade and asdict(grade) | {"text": format_grade(grade, setup)},
         "equilibrium": solution and list_groups(solution[1]),
     }

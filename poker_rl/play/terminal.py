@@ -55,10 +55,8 @@ def execute_line(session: Session, words: list[str]) -> str:
         return "\n".join(f"{name:<24} {text}" for name, text, _ in view["stats"]["rows"])
     if words == ["h"]:
         hint = session.get_hint(view["turn"])
-        groups = _format_move_groups(hint["probs"])
-        return "\n".join(
-            filter(None, [f"{view['session']['adviser']} would", *groups, hint["text"]])
-        )
+        lines = [f"{view['session']['adviser']} would", *_format_move_groups(hint["probs"])]
+        return "\n".join([*lines, hint["text"]]).rstrip()
     if words == ["v"] and is_over:
         return format_review(session, view)
     if is_over and not words:
@@ -141,8 +139,7 @@ def _format_moves(view: View) -> str:
 def _format_outcome(view: View, session: Session) -> list[str]:
     """Return the person's winnings in a finished hand, and the grades of the person's moves."""
     steps = session.review_hand(view["hand"])["steps"]
-    graded = [step for step in steps if step["grade"] and step["choices"] > 1]
-    grades = [f"{step['label']}: {step['grade']['text']}" for step in graded]
+    grades = [f"{step['label']}: {step['grade']['text']}" for step in steps if step["grade"]]
     help_line = "Enter: next hand, v: review, s: statistics, ?: help, q: quit"
     return [view["result"]["outcome"], *grades, help_line]
 

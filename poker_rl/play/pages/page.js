@@ -458,7 +458,7 @@ function describeDecision(step, at, count) {
 
 /** Return the person's decisions with their grades; decisions with a single legal move are left out. */
 function describeGrades(steps, rule) {
-  const mine = steps.filter((step) => step.grade && step.choices > 1);
+  const mine = steps.filter((step) => step.grade);
   if (!mine.length) return [make("p", {}, "Move the slider to replay it, with every player's probabilities.")];
   const grades = mine.map(({ label, grade }) =>
     make("li", { class: grade.word }, make("b", {}, formatLabel(label)), ` ${grade.text}`));
