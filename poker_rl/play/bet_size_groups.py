@@ -102,9 +102,9 @@ def group_moves(
         bets += [("larger", bets[-1][2] + 1, high - 1), ("all-in", high, high)]
     for label, first, last in bets:
         if first <= last:
-            chips = sorted({first + chips_minus_action, last + chips_minus_action})
-            amounts = f"{' to '.join(map(str, chips))} chip{'s' * (chips != [1])}"
+            totals = sorted({first + chips_minus_action, last + chips_minus_action})
+            amounts = f"{' to '.join(map(str, totals))} chip{'s' * (totals != [1])}"
             if game.unit_chips > 1:
-                amounts = f"{format_chips_in_unit(game, *chips)}, {amounts}"
+                amounts = f"{format_chips_in_unit(game, *totals)}, {amounts}"
             add(label, first, last, amounts, is_subgroup=label != bets[0][0])
     return groups
