@@ -35,6 +35,7 @@ from poker_rl.games.tables import tables_from_records
 from poker_rl.play.bet_size_groups import MoveGroup, format_chips_in_unit, group_moves
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
+from poker_rl.reports.table_formats import format_columns
 from poker_rl.storage.disk import prepare_output_file
 from poker_rl.storage.terminal_messages import escape_control_characters, print_line
 from poker_rl.training.rank_and_device import prepare_process
@@ -171,23 +172,20 @@ class PositionAdvice:
         )
 
     def _format_prob_bars(self) -> str:
-        """Return a line for each group of legal actions: name, probability, value and bar."""
+        """Return a table of the groups of legal actions: name, probability, value and bar."""
         groups = group_moves(self.game, self.records[:1], self.probs, self.values)
-        names = [self._name_group(group) for group in groups]
-        width, has_values = max(map(len, names)), not np.isnan(self.values).all()
-        equilibrium_texts, heading = [""] * len(groups), ""
+        columns = {
+            "action": [self._name_group(group) for group in groups],
+            "policy": [f"{group.prob:6.1%}" for group in groups],
+        }
         if self.equilibrium_probs is not None:
-            heading = "  equilibrium"
             equilibrium = group_moves(self.game, self.records[:1], self.equilibrium_probs)
-            equilibrium_texts = [f"{group.prob:11.1%}  " for group in equilibrium]
-        heading += "   expects" * has_values
-        lines = [f"{'':{width}}  policy{heading}"] if heading else []
-        for group, name, text in zip(groups, names, equilibrium_texts, strict=True):
-            if has_values:
-                text += " " * 10 if group.value is None else f"{group.value:+8.2f}  "
-            bar = "#" * round(FULL_BAR_WIDTH * group.prob)
-            lines.append(f"{name:{width}}  {group.prob:6.1%}  {text}{bar}".rstrip())
-        return "\n".join(lines)
+            columns["equilibrium"] = [f"{group.prob:11.1%}" for group in equilibrium]
+        if not np.isnan(self.values).all():
+            texts = ["" if group.value is None else f"{group.value:+8.2f}" for group in groups]
+            columns["expects"] = texts
+        columns[""] = ["#" * round(FULL_BAR_WIDTH * group.prob) for group in groups]
+        return format_columns([[*columns], *zip(*columns.values(), strict=True)], key_columns=1)
 
     def _name_group(self, group: MoveGroup) -> str:
         """Return a group's name; that of a bet includes the seat's chips in the pot then."""

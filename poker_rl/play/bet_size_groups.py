@@ -32,6 +32,12 @@ class MoveGroup:
     prob: float  # sum of the probabilities of the moves
     value: float | None  # expected payoff of the hand in the game's unit; None if unknown
 
+    @property
+    def facts(self) -> str:
+        """The amounts and the value as text, such as `2 bb, 4 chips, expects +0.50`."""
+        value_text = "" if self.value is None else f"expects {self.value:+.2f}"
+        return ", ".join(filter(None, [self.amounts, value_text]))
+
 
 def format_chips_in_unit(game: DisplayedGame, *chips: int) -> str:
     """Return one amount of chips, or two, as text in the game's unit, such as `3 to 5 bb`."""
@@ -84,27 +90,21 @@ def group_moves(
     low = bet_range.min_bet_action
     chips_minus_action = bet_range.min_bet - low  # this difference is the same for all bets
     high = bet_range.max_bet - chips_minus_action
-
-    def add_bets(label: str, first: int, last: int, is_subgroup: bool = True) -> None:
-        if first <= last:
-            chips = sorted({first + chips_minus_action, last + chips_minus_action})
-            amounts = f"{' to '.join(map(str, chips))} chip{'s' * (chips != [1])}"
-            if game.unit_chips > 1:
-                amounts = f"{format_chips_in_unit(game, *chips)}, {amounts}"
-            add(label, first, last, amounts, is_subgroup=is_subgroup)
-
     verb = next(move.action_type for move in moves if move.raise_to is not None).capitalize()
-    add_bets(verb if low < high else f"{verb} all-in", low, high, is_subgroup=False)
-    if low == high:
-        return groups
-    add_bets("minimum", low, low)
-    start = low + 1
-    assert isinstance(game, DisplayedPoker)  # no other games let a seat bet any number of chips
-    for label, pot_percent in MAX_POT_PERCENT_OF_GROUP.items():
-        end = compute_pot_raise_to(game.get_game_at_table(record[0]), record[0], pot_percent)
-        end = min(max(end, start - 1), high - 1)
-        add_bets(label, start, end)
-        start = end + 1
-    add_bets("larger", start, high - 1)
-    add_bets("all-in", high, high)
+    bets = [(verb if low < high else f"{verb} all-in", low, high)]  # label, first and last action
+    if low < high:
+        bets.append(("minimum", low, low))
+        assert isinstance(game, DisplayedPoker)  # no other games let a seat bet any number of chips
+        variant_game = game.get_game_at_table(record[0])
+        for label, pot_percent in MAX_POT_PERCENT_OF_GROUP.items():
+            start, end = bets[-1][2] + 1, compute_pot_raise_to(variant_game, record[0], pot_percent)
+            bets.append((label, start, min(max(end, start - 1), high - 1)))
+        bets += [("larger", bets[-1][2] + 1, high - 1), ("all-in", high, high)]
+    for label, first, last in bets:
+        if first <= last:
+            totals = sorted({first + chips_minus_action, last + chips_minus_action})
+            amounts = f"{' to '.join(map(str, totals))} chip{'s' * (totals != [1])}"
+            if game.unit_chips > 1:
+                amounts = f"{format_chips_in_unit(game, *totals)}, {amounts}"
+            add(label, first, last, amounts, is_subgroup=label != bets[0][0])
     return groups

@@ -115,7 +115,7 @@ class LiveHand:
         hand, game = self, self.setup.game
         while not hand.is_over and hand.player_of_seat[hand.to_act] != PERSON_INDEX:
             player = hand.setup.opponents[hand.player_of_seat[hand.to_act] - 1].player
-            probs = compute_checked_probs(game, player, hand.record.copy())
+            probs = compute_checked_probs(game, player, hand.record)
             stream = hand.seed, hand.hand_number, ACTION_STREAM, len(hand.steps)
             action = int(sample_from_probs(probs, _create_generator(*stream).random(1))[0])
             hand = hand.apply_move(game.list_moves(hand.record[0], [action])[0])
@@ -170,12 +170,16 @@ def build_hand_view(hand: LiveHand, first_unseen_step: int) -> dict[str, Any]:
     result, moves = None, []
     if hand.is_over:
         shown = view_to_dict(game.build_view(record, None))
-        result = {"won": hand.compute_payoffs(), "shown": shown}
+        result = {"won": hand.compute_payoffs(), "shown": shown, "outcome": format_outcome(hand)}
     else:
         moves = moves_to_dicts(game.list_moves(record), bet_range is not None)
-    steps = [{"seat": step.seat, "label": step.move.label} for step in hand.steps]
+    steps: list[dict[str, Any]] = [
+        {"seat": step.seat, "label": step.move.label} for step in hand.steps
+    ]
+    past, events = steps[:first_unseen_step], steps[first_unseen_step:]
     records_after = [*(step.record for step in hand.steps[1:]), hand.record][first_unseen_step:]
-    tables = [view_to_dict(game.build_view(one[0], hand.person_seat)) for one in records_after]
+    for event, after in zip(events, records_after, strict=False):
+        event["table"] = view_to_dict(game.build_view(after[0], hand.person_seat))
     return {
         "hand": hand.hand_number,
         "phase": "over" if hand.is_over else "act",
@@ -184,13 +188,19 @@ def build_hand_view(hand: LiveHand, first_unseen_step: int) -> dict[str, Any]:
         "moves": moves,
         "amounts": bet_range
         and {"low": bet_range.min_bet, "high": bet_range.max_bet, "unit_chips": game.unit_chips},
-        "past": steps[:first_unseen_step],
-        "events": [
-            step | {"table": table}
-            for step, table in zip(steps[first_unseen_step:], tables, strict=False)
-        ],
+        "past": past,
+        "events": events,
         "result": result,
     }
+
+
+def format_outcome(hand: LiveHand) -> str:
+    """Return a sentence about the human player's payoff in a finished hand."""
+    if not (payoff := hand.compute_payoffs()[PERSON_INDEX]):
+        return "You come out even"
+    noun = "point" if hand.setup.game.unit == "point" else "chip"
+    verb = "win" if payoff > 0 else "lose"
+    return f"You {verb} {abs(payoff):,} {noun}{'s' * (abs(payoff) != 1)}"
 
 
 def players_to_dicts(hand: LiveHand) -> list[dict[str, Any]]:
@@ -223,10 +233,10 @@ def moves_to_dicts(moves: Sequence[LegalMove], may_bet_any_amount: bool) -> list
     if not may_bet_any_amount:
         sizes = [move.size_name for move in moves if move.size_name]
 
+    key_of_size = {size: str(number) for number, size in enumerate(sizes, start=1)}
+
     def get_key(move: LegalMove) -> str:
-        if move.size_name in sizes:
-            return str(sizes.index(move.size_name) + 1)
-        return KEY_OF_ACTION_TYPE.get(move.action_type, "")
+        return key_of_size.get(move.size_name) or KEY_OF_ACTION_TYPE.get(move.action_type, "")
 
     return [{**vars(move), "key": get_key(move), "label": move.label} for move in moves]
 

@@ -9,7 +9,7 @@ the expected payoffs are the adviser's action values; if it has none, the cost i
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -21,7 +21,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.game_tree import GameTree, get_tree
 from poker_rl.play.bet_size_groups import group_moves
 from poker_rl.play.live_hand import PERSON_INDEX, LiveHand, MoveStep, view_to_dict
-from poker_rl.play.table_setup import NamedPlayer
+from poker_rl.play.table_setup import NamedPlayer, TableSetup
 from poker_rl.players.player import Player, compute_checked_probs
 
 # Lowest cost of an inaccuracy and of a mistake, in the game's unit; the values are our choice.
@@ -67,12 +67,12 @@ def grade_move(
         if not np.isnan(chips_lost):
             adviser = NamedPlayer(EQUILIBRIUM_NAME, equilibrium)
     elif adviser is not None:
-        values = adviser.player.action_values(record.copy())
+        values = adviser.player.action_values(record)
         if values is not None:
             chips_lost = np.nanmax(values[0]) - values[0, action]
     if adviser is None:
         return None
-    probs = compute_probs(game, adviser.player, record)
+    probs = compute_checked_probs(game, adviser.player, record)[0]
     prob = float(probs[game.action_types == game.action_types[action]].sum())
     cost = None if np.isnan(chips_lost) else max(0.0, float(chips_lost) / game.unit_chips)
     return MoveGrade(choose_grade_word(prob, cost), prob, cost, adviser.name)
@@ -86,9 +86,31 @@ def explain_grades(unit: str) -> str:
     )
 
 
-def compute_probs(game: Game, player: Player, record: np.ndarray) -> np.ndarray:
-    """Return a player's policy, an array [actions], at the table in `record`, shape [1]."""
-    return np.asarray(compute_checked_probs(game, player, record.copy())[0])
+def format_grade(grade: MoveGrade, setup: TableSetup) -> str:
+    """Return a grade as text, with the cost, the probability and the short name of the grader."""
+    cost = "" if grade.cost is None else f", costs {grade.cost:.2f} {setup.game.unit}s"
+    grader = setup.short_names.get(grade.grader, grade.grader)
+    return f"{grade.word}{cost}, {grader} does it {grade.prob:.1%} of the time"
+
+
+def list_move_groups(
+    game: DisplayedGame,
+    player: Player,
+    record: np.ndarray,
+    taken_action: int | None = None,
+    with_values: bool = True,
+) -> list[dict[str, Any]]:
+    """Return a player's policy by groups of moves for JSON, with `facts` about each group as text.
+
+    The likeliest group is first, but bets by size follow their total. The arguments are those of
+    `group_moves`; without `with_values`, the player's action values are not computed.
+    """
+    probs = compute_checked_probs(game, player, record)[0]
+    values = player.action_values(record) if with_values else None
+    groups = group_moves(game, record, probs, values, taken_action)
+    if not any(group.is_subgroup for group in groups):
+        groups.sort(key=lambda group: -group.prob)
+    return [vars(group) | {"facts": group.facts} for group in groups]
 
 
 _solution_by_game: dict[str, tuple[GameTree, Player, np.ndarray] | None] = {}  # cache
@@ -113,7 +135,8 @@ def list_reviewed_decisions(hand: LiveHand) -> list[dict[str, Any]]:
     """Return all decisions of a finished hand in their order, as plain values for JSON.
 
     A decision of an opponent contains the opponent's policy. A decision of the person contains the
-    policies of the adviser and, in a small game, of an equilibrium, and the grade of the move.
+    policies of the adviser and, in a small game, of an equilibrium, and the grade of the move,
+    which is None if no other move was legal.
     """
     return [_review_step(hand, step) for step in hand.steps]
 
@@ -124,14 +147,11 @@ def _review_step(hand: LiveHand, step: MoveStep) -> dict[str, Any]:
     is_person = player_index == PERSON_INDEX
     reviewer = setup.adviser if is_person else setup.opponents[player_index - 1]
     solution = solve_small_game(game) if is_person else None
-    grade = grade_move(game, record, action, setup.adviser) if is_person else None
-    if grade is not None:
-        grade = replace(grade, grader=setup.short_names.get(grade.grader, grade.grader))
+    has_choice = is_person and len(game.list_moves(record[0])) > 1
+    grade = grade_move(game, record, action, setup.adviser) if has_choice else None
 
     def list_groups(player: Player) -> list[dict[str, Any]]:
-        probs = compute_probs(game, player, record)
-        values = player.action_values(record.copy()) if is_person else None
-        return [vars(group) for group in group_moves(game, record, probs, values, action)]
+        return list_move_groups(game, player, record, action, with_values=is_person)
 
     return {
         "seat": step.seat,
@@ -139,7 +159,6 @@ def _review_step(hand: LiveHand, step: MoveStep) -> dict[str, Any]:
         "label": step.move.label,
         "table": view_to_dict(game.build_view(record[0], None)),
         "probs": reviewer and list_groups(reviewer.player),
-        "choices": len(game.list_moves(record[0])),
-        "grade": grade and asdict(grade),
+        "grade": grade and asdict(grade) | {"text": format_grade(grade, setup)},
         "equilibrium": solution and list_groups(solution[1]),
     }

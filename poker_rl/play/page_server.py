@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import uvicorn
 from itsdangerous import BadSignature, URLSafeSerializer
 from jinja2 import Environment, FileSystemLoader
 from starlette.applications import Starlette
@@ -40,6 +41,7 @@ from poker_rl.storage.terminal_messages import format_os_error
 MAX_BODY_BYTES = 4096  # a long sequence of actions takes a few hundred bytes
 PAGES_FOLDER = Path(__file__).parent / "pages"
 COOKIE_SECONDS = 365 * 24 * 3600
+KEEP_ALIVE_SECONDS = 75  # connections stay open while a person thinks; uvicorn's default is 5
 RESPONSE_HEADERS = {
     "Content-Security-Policy": "default-src 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -79,12 +81,8 @@ class PageServer:
             OSError: lambda _, error: answer_error(503, format_os_error(error)),
             Exception: lambda *_: answer_error(500, internal_error),
         }
-        routes = self._build_routes()
-        starlette_app = Starlette(
-            routes=[Mount(self.url_prefix, routes=routes)] if self.url_prefix else routes,
-            exception_handlers=exception_handlers,
-        )
-        return RequestGuard(starlette_app, hosts)
+        routes = [Mount(self.url_prefix, routes=self._build_routes())]
+        return RequestGuard(Starlette(routes=routes, exception_handlers=exception_handlers), hosts)
 
     def _build_routes(self) -> list[Route | Mount]:
         sessions, route, in_session = self.sessions, self._create_route, self._create_session_route
@@ -97,18 +95,14 @@ class PageServer:
         )
         routes = [
             route("/", lambda *_: HTMLResponse(page_html)),
-            route("/view", self._build_view),
+            route("/view", lambda one, _: one and sessions.get_session(one).build_view()),
             route("/begin", self._begin_session, "POST"),
             in_session("/review/{hand}", lambda one, data: one.review_hand(_get_hand_number(data))),
-            in_session("/text/{hand}", lambda one, data: one.format_hand(_get_hand_number(data))),
-            in_session(
-                "/phh/{hand}", lambda one, data: one.format_hand(_get_hand_number(data), "phh")
-            ),
             in_session("/hands/{kind}", lambda one, data: one.format_all_hands(data["kind"])),
+            in_session("/hands/{kind}/{hand}", _format_hand),
             in_session("/act", _act, "POST"),
             in_session("/next", lambda one, data: one.deal_next_hand(_get_turn_id(data)), "POST"),
             in_session("/hint", lambda one, data: one.get_hint(_get_turn_id(data)), "POST"),
-            in_session("/grid", lambda one, data: one.get_hand_grid(_get_turn_id(data)), "POST"),
             in_session("/ranges", self._explore_ranges, "POST"),
         ]
         if setup is None:
@@ -145,7 +139,9 @@ class PageServer:
         async def endpoint(request: Request) -> Response:
             is_post = request.method == "POST"
             request_data = await _read_json_body(request) if is_post else request.path_params
-            session_id = self._get_session_id(request)
+            session_id = None  # without a validly signed cookie
+            with suppress(BadSignature):
+                session_id = str(self._signer.loads(request.cookies.get(self.cookie_name, "")))
             return await run_in_threadpool(answer_under_lock, session_id, request_data)
 
         return Route(path, endpoint, methods=[method])
@@ -161,17 +157,6 @@ class PageServer:
             return answer(self.sessions.get_session(session_id), request_data)
 
         return self._create_route(path, answer_from_session, method)
-
-    def _get_session_id(self, request: Request) -> str | None:
-        """Return the session's id in the visitor's cookie; None without a validly signed cookie."""
-        try:
-            return str(self._signer.loads(request.cookies.get(self.cookie_name, "")))
-        except BadSignature:
-            return None
-
-    def _build_view(self, session_id: str | None, _: RequestData) -> dict[str, Any] | None:
-        """Return the visitor's view, or None for a visitor without a session."""
-        return None if session_id is None else self.sessions.get_session(session_id).build_view()
 
     def _begin_session(self, _: str | None, request_data: RequestData) -> Response:
         if self.sessions.setup is None:
@@ -199,6 +184,11 @@ class PageServer:
             _get_value(request_data, "board", str),
             _get_list(request_data, "names", str),
         )
+
+
+def create_http_server(app: ASGIApp) -> uvicorn.Server:
+    settings: dict[str, Any] = {"log_level": "warning", "server_header": False, "ws": "none"}
+    return uvicorn.Server(uvicorn.Config(app, timeout_keep_alive=KEEP_ALIVE_SECONDS, **settings))
 
 
 class RequestGuard:
@@ -268,6 +258,10 @@ def _get_hand_number(request_data: RequestData) -> int:
 
 def _get_turn_id(request_data: RequestData) -> int:
     return int(_get_value(request_data, "turn", int))
+
+
+def _format_hand(session: Session, request_data: RequestData) -> str:
+    return session.format_hand(_get_hand_number(request_data), request_data["kind"])
 
 
 def _act(session: Session, request_data: RequestData) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.input_checks import ConfigError, Range, Seed, error_prefix
@@ -32,19 +32,12 @@ from poker_rl.storage.terminal_messages import print_line
 from poker_rl.training.rank_and_device import prepare_process
 from poker_rl.training.run_config import read_run_config
 
-if TYPE_CHECKING:
-    import uvicorn
-    from starlette.types import ASGIApp
-
 PAGE_PACKAGES = ("itsdangerous", "jinja2", "starlette", "uvicorn")
-COOKIE_KEY_FILE = "key"  # name of the file in the folder of all sessions
-COOKIE_KEY_BYTES = 32
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 WILDCARD_HOSTS = ("0.0.0.0", "::")
 # Reserved address (RFC 5737), used to find this machine's own address: connecting a UDP socket
 # sends nothing, but the system gives the socket the address from which it would send.
 PROBE_ADDRESS = "192.0.2.1"
-KEEP_ALIVE_SECONDS = 75  # connections stay open while a person thinks; uvicorn's default is 5
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -90,10 +83,8 @@ def start_play(
     elif has_choice or config.ui == "terminal":
         if config.run is not None:
             group_config = read_run_config(Path(config.run), "run")
-        elif group_config is None:
-            group_config = compose_plain_config([f"game={config.game}"], option_dirs)
         setup = build_table_setup(
-            group_config,
+            group_config or compose_plain_config([f"game={config.game}"], option_dirs),
             option_dirs,
             config.against or ([] if config.run is None else [config.run]),
             config.adviser,
@@ -128,7 +119,7 @@ def play_in_terminal(config: PlayConfig, setup: TableSetup, option_dirs: Sequenc
 
 def serve_page(config: PlayConfig, setup: TableSetup | None, option_dirs: Sequence[Path]) -> None:
     """Serve the page until Ctrl-C; if `setup` is None, visitors choose game and opponents."""
-    from poker_rl.play.page_server import PageServer
+    from poker_rl.play.page_server import PageServer, create_http_server
     from poker_rl.play.visitor_sessions import SessionStore
 
     listener = create_listener(config.host, config.port, config.public)
@@ -194,28 +185,15 @@ def find_network_address() -> str:
             return socket.gethostname()
 
 
-def create_http_server(app: ASGIApp) -> uvicorn.Server:
-    import uvicorn
-
-    config = uvicorn.Config(
-        app,
-        log_level="warning",
-        server_header=False,
-        ws="none",
-        timeout_keep_alive=KEEP_ALIVE_SECONDS,
-    )
-    return uvicorn.Server(config)
-
-
 def load_or_create_cookie_key(folder: Path) -> str:
     """Return the key for signing cookies, read from a file in `folder`; create it if missing."""
-    path = folder / COOKIE_KEY_FILE
+    path = folder / "key"
     with error_prefix("outputs"):
         create_writable_folder(folder)
     check_file_path(path)
     if not path.exists():
         with atomic_replacement(path, 0o600) as temporary_path:
-            temporary_path.write_text(secrets.token_urlsafe(COOKIE_KEY_BYTES))
+            temporary_path.write_text(secrets.token_urlsafe(32))
     return path.read_text()
 
 

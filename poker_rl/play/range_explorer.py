@@ -80,14 +80,15 @@ def explore_ranges(
     if len(set(board_cards)) < len(board_cards):
         raise MoveNotAllowedError("board: a card is there twice.")
     example_cards = parse_cards(EXAMPLE_BOARD, game.ranks, game.suits)
-    board_cards += [card for card in example_cards if card not in board_cards]
-    board_cards = board_cards[:card_count]
-    view = game.build_view(record, None)
-    is_over = bool(record["over"])
-    grids = [
-        compute_hand_grid(game, players[name], record, board_cards, name)
-        for name in ([] if is_over else player_names)
-    ]
+    unused_cards = [card for card in example_cards if card not in board_cards]
+    board_cards = (board_cards + unused_cards)[:card_count]
+    view, seat, moves, grids = game.build_view(record, None), "", [], []
+    if not record["over"]:
+        seat, moves = describe_seat(variant_game, int(record["to_act"])), game.list_moves(record)
+        grids = [
+            compute_hand_grid(game, players[name], record, board_cards, name)
+            for name in player_names
+        ]
     return {
         "actions": list(actions),
         "path": path,
@@ -95,11 +96,8 @@ def explore_ranges(
         "board_count": card_count,
         "street": view.street,
         "pot": sum(seat_view.paid for seat_view in view.seats),
-        "seat": "" if is_over else describe_seat(variant_game, int(record["to_act"])),
-        "moves": [
-            {"action": move.action, "label": move.label, "size": move.size_name}
-            for move in ([] if is_over else game.list_moves(record))
-        ],
+        "seat": seat,
+        "moves": [vars(move) | {"label": move.label} for move in moves],
         "players": list(players),
         "grids": [grid_to_dict(grid, game.ranks) for grid in grids],
     }

@@ -20,16 +20,10 @@ import numpy as np
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.evaluation.matches.winnings_and_playing_style import StyleCounter, is_holdem
 from poker_rl.evaluation.result import get_result_scale_and_unit
-from poker_rl.evaluation.starting_hand_grid import (
-    compute_hand_grid_of_table,
-    grid_to_dict,
-    supports_hand_grid,
-)
+from poker_rl.evaluation.starting_hand_grid import supports_hand_grid
 from poker_rl.games.game import Game
-from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.poker.phh_writer import check_phh_support, format_phh
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.play.bet_size_groups import group_moves
 from poker_rl.play.live_hand import (
     PERSON_INDEX,
     LiveHand,
@@ -38,15 +32,12 @@ from poker_rl.play.live_hand import (
     deal_hand,
     find_requested_move,
     format_hand,
-    players_to_dicts,
     rebuild_finished_hand,
-    view_to_dict,
 )
-from poker_rl.play.move_grades import compute_probs, explain_grades, list_reviewed_decisions
+from poker_rl.play.move_grades import explain_grades, list_move_groups, list_reviewed_decisions
 from poker_rl.play.session_file import SessionFile, read_session
-from poker_rl.play.session_statistics import summarize_session
-from poker_rl.play.table_setup import TableSetup
-from poker_rl.players.player import Player
+from poker_rl.play.session_statistics import format_signed, summarize_session
+from poker_rl.play.table_setup import TableSetup, join_names
 
 MAX_MOVES_PER_HAND = 10_000  # more than any hand has, so that each `turn_id` is unique
 
@@ -181,8 +172,8 @@ class Session:
             "session": {
                 "id": self.session_id,
                 "game": game.name,
-                "cost_unit": game.unit,
                 "hand_noun": game.hand_noun,
+                "against": join_names([one.name for one in self.setup.opponents]),
                 "adviser": adviser and self.setup.short_names[adviser.name],
                 "adviser_full_name": adviser and adviser.name,
                 "phh": supports_phh(game),
@@ -214,30 +205,22 @@ class Session:
         """Return the adviser's policy by groups of moves, and the hand's expected payoff.
 
         The payoff is that of the human player, estimated by the adviser's critic, in the unit of
-        results, such as mbb. It is None if the adviser has no critic.
+        results, such as mbb; `text` is a sentence about it. If the adviser has no critic, the
+        payoff is None and `text` is "".
         """
-        adviser, game = self._get_available_adviser(turn_id), self.setup.game
-        record = self.current_hand.record
-        probs = compute_probs(game, adviser, record)
-        payoffs, values = adviser.state_values(record.copy()), adviser.action_values(record.copy())
-        groups, scale = group_moves(game, record, probs, values), get_result_scale_and_unit(game)[0]
-        value = None if payoffs is None else float(payoffs[0]) * scale
-        return {"probs": [vars(group) for group in groups], "value": value}
-
-    def get_hand_grid(self, turn_id: int) -> dict[str, Any]:
-        """Return the adviser's policy with every starting hand, as a grid in plain values."""
-        adviser, game = self._get_available_adviser(turn_id), self.setup.game
-        if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):
-            raise MoveNotAllowedError("Only hold'em has a grid of starting hands.")
-        grid = compute_hand_grid_of_table(game, adviser, self.current_hand.record[0])
-        return grid_to_dict(grid, game.ranks)
-
-    def _get_available_adviser(self, turn_id: int) -> Player:
-        """Return the adviser; raise MoveNotAllowedError if there is none or the hand is over."""
         self._check_request_is_current(turn_id, is_over=False)
         if self.setup.adviser is None:
             raise MoveNotAllowedError("Nobody gives advice at this table.")
-        return self.setup.adviser.player
+        adviser, game = self.setup.adviser.player, self.setup.game
+        record, value, text = self.current_hand.record, None, ""
+        if (payoffs := adviser.state_values(record)) is not None:
+            scale, unit = get_result_scale_and_unit(game)
+            value = float(payoffs[0]) * scale
+            unit = unit.partition("/")[0]
+            text = (
+                f"Its expected payoff of the whole {game.hand_noun}: {format_signed(value)} {unit}"
+            )
+        return {"probs": list_move_groups(game, adviser, record), "value": value, "text": text}
 
     def review_hand(self, hand_number: int) -> dict[str, Any]:
         """Return a finished hand with all cards shown and the human player's moves graded.
@@ -247,18 +230,18 @@ class Session:
         hand, game = self._rebuild_finished_hand(hand_number), self.setup.game
         numbers = [None, *self._finished_hands, None]
         before, _, after = numbers[numbers.index(hand_number) - 1 :][:3]
+        view = build_hand_view(hand, len(hand.steps))
         return {
             "hand": hand_number,
             "before": before,
             "after": after,
-            "won": hand.compute_payoffs(),
-            "players": players_to_dicts(hand),
-            "shown": view_to_dict(game.build_view(hand.record[0], None)),
+            "players": view["players"],
+            **view["result"],
             "steps": list_reviewed_decisions(hand),
             "grades": explain_grades(game.unit),
         }
 
-    def format_hand(self, hand_number: int, kind: str = "text") -> str:
+    def format_hand(self, hand_number: int, kind: str) -> str:
         """Return a finished hand as text, or in PokerKit's PHH format if `kind` is "phh"."""
         hand = self._rebuild_finished_hand(hand_number)
         if kind != "phh":

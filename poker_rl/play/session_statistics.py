@@ -16,37 +16,55 @@ import numpy as np
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS, compute_half_width
 from poker_rl.evaluation.matches.winnings_and_playing_style import compute_style_statistics
-from poker_rl.evaluation.result import get_result_scale_and_unit
+from poker_rl.evaluation.result import format_number, get_result_scale_and_unit
 from poker_rl.games.game import Game
 from poker_rl.play.live_hand import PERSON_INDEX
 from poker_rl.play.session_file import Hands, SavedSession, read_session
-from poker_rl.play.table_setup import shorten_names
+from poker_rl.play.table_setup import join_names
 
 CURVE_POINTS = 200
+MEANINGS = {
+    "mbb/hand": "thousandths of a big blind won a hand, with the 95 % interval",
+    "bb/100": "big blinds won in 100 hands, with the 95 % interval",
+    "EV-adjusted": "the mean without most of the luck of cards and opponents, by AIVAT",
+    "VPIP": "how often you put chips into the pot before the flop, blinds not counted",
+    "PFR": "how often you raise before the flop",
+    "Aggression": "your bets and raises divided by your calls",
+}
 
 
 def summarize_session(game: Game, hands: Hands, style_counts: np.ndarray | None) -> dict[str, Any]:
     """Return the statistics of a session as plain values for JSON.
 
-    `curve` in the result has the cumulative winnings after evenly spaced numbers of hands.
-    `style_counts` are the counts of the person's actions in a `StyleCounter`, shape [6]; None if
-    the game is not hold'em.
+    `rows` in the result has the name, text and explanation of each displayed statistic, and `curve`
+    the cumulative winnings after evenly spaced numbers of hands. `style_counts` are the counts of
+    the person's actions in a `StyleCounter`, shape [6]; None if the game is not hold'em.
     """
     scale, unit = get_result_scale_and_unit(game)
     payoffs = np.array([hand["won"][PERSON_INDEX] for hand in hands])
     hand_counts = np.linspace(0, len(hands), min(len(hands), CURVE_POINTS) + 1).round().astype(int)
-    style = None
+    means = _summarize_hands(hands, scale)
+    texts = {
+        f"{game.hand_noun.capitalize()}s": f"{len(hands):,}",
+        "Points" if game.unit == "point" else "Chips": f"{payoffs.sum():+,.0f}",
+        unit: means["text"],
+    }
+    if means["ev_adjusted"]:
+        texts["EV-adjusted"] = means["ev_adjusted"]["text"]
+    if unit == "mbb/hand":
+        texts["bb/100"] = _compute_interval(payoffs * scale / 10)["text"]
     if style_counts is not None and hands:
-        all_statistics = compute_style_statistics(style_counts)
-        style = {name: all_statistics[name] for name in ("vpip", "pfr", "aggression")}
+        style = compute_style_statistics(style_counts)
+        texts |= {"VPIP": f"{style['vpip']:.0%}", "PFR": f"{style['pfr']:.0%}"}
+        if (aggression := style["aggression"]) is not None:
+            texts["Aggression"] = f"{aggression:.1f}"
     return {
         "hands": len(hands),
         "won": int(payoffs.sum()),
-        **_summarize_hands(hands, scale),
+        **means,
         "unit": unit,
-        "bb_per_100": _compute_interval(payoffs * scale / 10) if unit == "mbb/hand" else None,
         "curve": np.concatenate([[0.0], (payoffs * scale).cumsum()])[hand_counts].tolist(),
-        "style": style,
+        "rows": [(name, text, MEANINGS.get(name, "")) for name, text in texts.items()],
     }
 
 
@@ -67,14 +85,14 @@ def summarize_sessions_by_table(folder: Path) -> list[dict[str, Any]]:
                 sessions_by_table.setdefault(key, []).append(session)
     rows = []
     for (game_name, _, *against), sessions in sorted(sessions_by_table.items()):
-        game, short_names = sessions[0].table["game"], shorten_names(against)
+        game = sessions[0].table["game"]
         hands = [hand for session in sessions for hand in session.hands]
         scale = (100 if game["unit"] == "big blind" else 1) / game["unit_chips"]
         units = {"big blind": "bb/100", "point": "point/game"}
         rows.append(
             {
                 "game": game_name,
-                "against": [short_names[name] for name in against],
+                "against": join_names(against),
                 "sessions": len(sessions),
                 "hands": len(hands),
                 "unit": units.get(game["unit"], f"{game['unit']}/hand"),
@@ -95,9 +113,15 @@ def _summarize_hands(hands: Hands, scale: float) -> dict[str, Any]:
     }
 
 
-def _compute_interval(payoffs: np.ndarray) -> dict[str, float | None]:
-    """Return the mean of payoffs and the half-width of its confidence interval."""
-    return {
-        "mean": float(payoffs.mean()) if len(payoffs) else 0.0,
-        "half_width": compute_half_width(payoffs) if len(payoffs) >= MIN_DEALS else None,
-    }
+def _compute_interval(payoffs: np.ndarray) -> dict[str, Any]:
+    """Return the mean of payoffs, the half-width of its confidence interval, and both as text."""
+    mean = float(payoffs.mean()) if len(payoffs) else 0.0
+    half_width = compute_half_width(payoffs) if len(payoffs) >= MIN_DEALS else None
+    return {"mean": mean, "half_width": half_width, "text": format_signed(mean, half_width)}
+
+
+def format_signed(value: float, half_width: float | None = None) -> str:
+    """Return a number with its sign and, if known, the half-width of its interval."""
+    if half_width is not None:
+        return "+" * (value > 0) + format_number(value, half_width)
+    return f"{value:+,.{2 if abs(value) < 10 else 1 if abs(value) < 100 else 0}f}"

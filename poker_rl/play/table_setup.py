@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -90,6 +91,13 @@ def shorten_names(full_names: Sequence[str]) -> dict[str, str]:
         if len(set(short_names.values())) == len(short_names):
             return short_names
     return {full_name: full_name for full_name in full_names}
+
+
+def join_names(full_names: Sequence[str]) -> str:
+    """Return the short names, each once with the number of its players: `2 x call, tight`."""
+    short_names = shorten_names(full_names)
+    counts = Counter(short_names[name] for name in full_names)
+    return ", ".join(f"{count} x {name}" if count > 1 else name for name, count in counts.items())
 
 
 def build_table_setup(

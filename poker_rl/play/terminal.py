@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from poker_rl.evaluation.result import format_number
 from poker_rl.play.live_hand import MoveNotAllowedError
 from poker_rl.play.session import Session
 from poker_rl.storage.terminal_messages import print_line
@@ -53,9 +52,11 @@ def execute_line(session: Session, words: list[str]) -> str:
     if words == ["?"]:
         return HELP
     if words == ["s"]:
-        return format_statistics(view)
+        return "\n".join(f"{name:<24} {text}" for name, text, _ in view["stats"]["rows"])
     if words == ["h"]:
-        return format_hint(session.get_hint(view["turn"]), view)
+        hint = session.get_hint(view["turn"])
+        lines = [f"{view['session']['adviser']} would", *_format_move_groups(hint["probs"])]
+        return "\n".join([*lines, hint["text"]]).rstrip()
     if words == ["v"] and is_over:
         return format_review(session, view)
     if is_over and not words:
@@ -137,45 +138,20 @@ def _format_moves(view: View) -> str:
 
 def _format_outcome(view: View, session: Session) -> list[str]:
     """Return the person's winnings in a finished hand, and the grades of the person's moves."""
-    won = view["result"]["won"][0]
-    verb = "win" if won > 0 else "lose"
-    lines = [f"You {verb} {_format_chips(abs(won), view)}" if won else "You come out even"]
-    for step in session.review_hand(view["hand"])["steps"]:
-        if step["grade"] and step["choices"] > 1:
-            lines.append(f"{step['label']}: {_format_grade(step['grade'], view)}")
-    return [*lines, "Enter: next hand, v: review, s: statistics, ?: help, q: quit"]
-
-
-def format_hint(hint: View, view: View) -> str:
-    """Return the result of `Session.get_hint` as text."""
-    lines = [f"{view['session']['adviser']} would", *_format_move_groups(hint["probs"])]
-    if hint["value"] is not None:
-        noun, unit = view["session"]["hand_noun"], view["stats"]["unit"].partition("/")[0]
-        value = _format_signed(hint["value"])
-        lines.append(f"Its expected payoff of the whole {noun}: {value} {unit}")
-    return "\n".join(lines)
+    steps = session.review_hand(view["hand"])["steps"]
+    grades = [f"{step['label']}: {step['grade']['text']}" for step in steps if step["grade"]]
+    help_line = "Enter: next hand, v: review, s: statistics, ?: help, q: quit"
+    return [view["result"]["outcome"], *grades, help_line]
 
 
 def _format_move_groups(groups: list[dict[str, Any]]) -> list[str]:
-    if not any(one["is_subgroup"] for one in groups):
-        groups = sorted(groups, key=lambda one: -one["prob"])
     lines = []
     for i, one in enumerate(groups):
         if i < MAX_LISTED_PROBS or one["is_taken"]:
-            label = "  " * one["is_subgroup"] + one["label"]
-            amounts = f" ({one['amounts']})" if one["amounts"] else ""
-            value = "" if one["value"] is None else f", expects {one['value']:+.2f}"
-            mark = ">" if one["is_taken"] else " "
-            lines.append(f"{mark} {100 * one['prob']:5.1f} %  {label}{amounts}{value}")
+            mark, indent = ">" if one["is_taken"] else " ", "  " * one["is_subgroup"]
+            facts = f" ({one['facts']})" if one["facts"] else ""
+            lines.append(f"{mark} {100 * one['prob']:5.1f} %  {indent}{one['label']}{facts}")
     return lines
-
-
-def _format_grade(grade: View, view: View) -> str:
-    cost = ""
-    if grade["cost"] is not None:
-        cost = f", costs {grade['cost']:.2f} {view['session']['cost_unit']}s"
-    prob = f"{100 * grade['prob']:.1f} % of the time"
-    return f"{grade['word']}{cost}, {grade['grader']} does it {prob}"
 
 
 def format_review(session: Session, view: View) -> str:
@@ -189,40 +165,7 @@ def format_review(session: Session, view: View) -> str:
         lines.append(f"{name} with {cards}{f' on {board}' if board else ''}: {step['label']}")
         lines += _format_move_groups(step["probs"] or [])
         if step["grade"]:
-            lines.append(f"  {_format_grade(step['grade'], view)}")
+            lines.append(f"  {step['grade']['text']}")
         if step["equilibrium"]:
             lines += ["  equilibrium", *_format_move_groups(step["equilibrium"])]
     return "\n".join(lines)
-
-
-def format_statistics(view: View) -> str:
-    """Return the statistics of the session as text, one per line."""
-    stats, style = view["stats"], view["stats"]["style"] or {}
-    means = {stats["unit"]: stats, "bb/100": stats["bb_per_100"]}
-    means[f"EV-adjusted, {stats['unit']}"] = stats["ev_adjusted"]
-    rows = {
-        f"{view['session']['hand_noun'].capitalize()}s": str(stats["hands"]),
-        "Won": _format_chips(stats["won"], view),
-        **{name: _format_mean(mean) for name, mean in means.items() if mean},
-        **{key.upper(): f"{100 * style[key]:.0f} %" for key in ("vpip", "pfr") if style},
-    }
-    if style.get("aggression") is not None:
-        rows["Aggression"] = format_number(style["aggression"])
-    return "\n".join(f"{name:<24} {value}" for name, value in rows.items())
-
-
-def _format_signed(value: float) -> str:
-    """Return a number with its sign and as many decimals as the page shows."""
-    decimals = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
-    return f"{value:+,.{decimals}f}"
-
-
-def _format_mean(result: View) -> str:
-    if result["half_width"] is None:
-        return _format_signed(result["mean"])
-    return f"{'+' * (result['mean'] > 0)}{format_number(result['mean'], result['half_width'])}"
-
-
-def _format_chips(chips: int, view: View) -> str:
-    unit = "point" if view["stats"]["unit"].startswith("point") else "chip"
-    return f"{chips} {unit}{'s' * (abs(chips) != 1)}"

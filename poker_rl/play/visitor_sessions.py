@@ -26,8 +26,8 @@ from poker_rl.play.session_file import read_session
 from poker_rl.play.table_setup import (
     TableSetup,
     build_table_setup,
+    join_names,
     rebuild_table_setup,
-    shorten_names,
 )
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import load_player
@@ -119,10 +119,9 @@ class SessionStore:
         last_session = None
         with suppress(ConfigError):
             saved = read_session(self._find_session_file(last_session_id))
-            short_names = shorten_names(saved.table["against"])
             last_session = {
                 "game": saved.table["game"]["name"],
-                "against": [short_names[name] for name in saved.table["against"]],
+                "against": join_names(saved.table["against"]),
                 "hands": len(saved.hands),
             }
         games = [
@@ -137,8 +136,6 @@ class SessionStore:
             raise MoveNotAllowedError("There is no such game.")
         game_config = compose_plain_config([f"game={game_name}"], self._option_dirs)
         game: Game = build(game_config["game"], "game", Game)
-        if not isinstance(game, DisplayedGame):
-            raise MoveNotAllowedError(f"{game_name} can't be played on the page.")
         names = self.load_bots(game)
         specs = [*(name for name in self.config.default_opponents if name in names), *names]
         about = {name: read_first_comment(self._path_by_player[name]) for name in specs}

@@ -14,13 +14,8 @@ from commands import PROGRAM, replace_settings
 from poker_rl.config.build import convert_fields
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, list_option_dirs, read_plain_yaml
 from poker_rl.games import load_game
-from poker_rl.play.page_server import PageServer
-from poker_rl.play.play_launcher import (
-    PlayConfig,
-    create_http_server,
-    create_listener,
-    list_allowed_hosts,
-)
+from poker_rl.play.page_server import PageServer, create_http_server
+from poker_rl.play.play_launcher import PlayConfig, create_listener, list_allowed_hosts
 from poker_rl.play.table_setup import NamedPlayer, TableSetup
 from poker_rl.play.visitor_sessions import SessionStore
 from poker_rl.players import load_player

@@ -100,7 +100,7 @@ def test_get_changes_nothing(visit, tmp_path):
     finish(client)
     kept = {path: path.read_bytes() for path in tmp_path.rglob("*.jsonl")}
     before = client.get("view").json()
-    for path in ("", "view", "review/1", "text/1", "static/page.js"):
+    for path in ("", "view", "review/1", "hands/text/1", "static/page.js"):
         assert client.get(path).status_code == 200, path
     for path in ("begin", "act", "next", "hint"):
         assert client.get(path).status_code == 405
@@ -163,7 +163,7 @@ def test_a_bad_request_is_a_sentence_and_changes_nothing(visit, path, body, stat
     assert client.get("view").json() == before
 
 
-@pytest.mark.parametrize("kind", ["review", "text", "phh"])
+@pytest.mark.parametrize("kind", ["review", "hands/text", "hands/phh"])
 def test_an_unfinished_hand_is_not_told(visit, kind):
     for hand, status in (("1", 422), ("9" * 5000, 404)):
         answer = visit().get(f"{kind}/{hand}")
@@ -272,7 +272,8 @@ def test_the_start_screen_makes_a_table_and_finds_it_again(tmp_path):
     assert client.get("hands/text").text.startswith("kuhn_3p, hand 1\n")
     again = open_start(tmp_path)  # the server was stopped
     again.cookies = client.cookies
-    assert again.get("start").json()["last"] == {"game": "kuhn_3p", "against": against, "hands": 1}
+    last = {"game": "kuhn_3p", "against": "call, uniform", "hands": 1}
+    assert again.get("start").json()["last"] == last
     del client
     gc.collect()  # releases the lock of the session's file
     assert again.get("view").json()["session"] == over["session"]

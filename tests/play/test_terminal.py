@@ -40,7 +40,7 @@ def test_a_hand_of_holdem(play):
     assert "call would\n  100.0 %  Check" in out
     assert re.search(r"You (win|lose) \d+ chips|You come out even", out)
     assert re.search(r"you with .. .. on preflop: Raise to 12", out)
-    assert re.search(r"VPIP +100 %", out)
+    assert re.search(r"VPIP +100%", out)
     assert re.search(r"bb/100 +[+-]?\d", out)
     assert session.build_view()["hand"] == 2
     assert session.build_view()["stats"]["hands"] == 1

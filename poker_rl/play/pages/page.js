@@ -5,6 +5,7 @@
 const $ = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
 const SUITS = { s: "spades", h: "hearts", d: "diamonds", c: "clubs" };
+const SUIT_SYMBOLS = { s: "♠", h: "♥", d: "♦", c: "♣" };
 const RANKS = { A: "ace", K: "king", Q: "queen", J: "jack", T: "ten" };
 const ACTION_TYPE_NAMES = { raise: "bet or raise", call: "check or call", fold: "fold" };
 const MOVE_MILLISECONDS = 650; // milliseconds for which a move of an opponent is shown
@@ -49,9 +50,7 @@ function nameCard(code) {
 
 /** Return the label of a move, with symbols for the suits of its cards. */
 function formatLabel(label) {
-  const symbols = { s: "♠", h: "♥", d: "♦", c: "♣" };
-  const one = (code) => `${code[0].replace("T", "10")}${symbols[code[1]]}\ufe0e`;
-  return label.replace(/\b[2-9TJQKA][shdc]\b/g, one);
+  return label.replace(/\b[2-9TJQKA][shdc]\b/g, (code) => `${code[0].replace("T", "10")}${SUIT_SYMBOLS[code[1]]}\ufe0e`);
 }
 
 function card(code, tag = "span", attributes = {}) {
@@ -76,13 +75,8 @@ function backs(count) {
 
 const number = (value, digits = 0) =>
   value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits });
-const signed = (value, digits = 0) => `${value < 0 ? "−" : "+"}${number(Math.abs(value), digits)}`;
-const countDecimals = (value) => (Math.abs(value) < 10 ? 2 : Math.abs(value) < 100 ? 1 : 0); // decimal places to show
-const formatMean = (one) =>
-  `${signed(one.mean, countDecimals(one.mean))}${one.half_width === null ? "" : ` ± ${number(one.half_width, countDecimals(one.mean))}`}`;
+const signed = (value) => `${value < 0 ? "−" : "+"}${number(Math.abs(value))}`;
 const percent = (share) => `${number(100 * share, share && share < 0.1 ? 1 : 0)}\u00a0%`;
-const formatChips = (chips) =>
-  `${number(chips)} ${view.stats.unit.startsWith("point") ? "point" : "chip"}${chips === 1 ? "" : "s"}`;
 const title = (text) => text.charAt(0).toUpperCase() + text.slice(1);
 
 // Requests to the server.
@@ -137,7 +131,7 @@ async function showView(next, isNext = true) {
   const fresh = isNewSession || next.hand !== view.hand;
   const inMoves = $("moves").contains(document.activeElement);
   view = next;
-  shownHand = { players: view.players, won: view.result?.won ?? null };
+  shownHand = { players: view.players, ...view.result };
   selectedCards = new Set();
   suggestedMoves = [];
   amount = view.amounts?.low ?? null;
@@ -146,8 +140,7 @@ async function showView(next, isNext = true) {
   $("wait").hidden = true;
   $("ranges-button").hidden = !view.session.grid;
   $("game").textContent = view.session.game.replaceAll("_", " ");
-  $("against").textContent = `against ${joinNames(view.players.slice(1).map((player) => player.name))}`;
-  $("against").title = [...new Set(view.players.slice(1).map((player) => player.full_name))].join("\n");
+  $("against").textContent = `against ${view.session.against}`;
   if (isNewSession || !isNext) $("log").replaceChildren(); // without isNext, the log may lack moves made in another tab
   if (fresh || !isNext) appendToLog(`${title(view.session.hand_noun)} ${view.hand}`, "new");
   for (const past of isNext ? [] : [...view.past, ...view.events]) appendToLog(describeEvent(past));
@@ -163,13 +156,6 @@ async function showView(next, isNext = true) {
   if (inMoves) $("moves").focus();
   const moves = isNext ? view.events.map((event) => [nameSeat(event.seat), event.label].join(": ")) : [];
   $("live").textContent = [...moves, $("turn").textContent, $("words").textContent].join(". ");
-}
-
-/** Return each name once, with the number of players who have it; the server has numbered equal names. */
-function joinNames(all) {
-  const counts = new Map();
-  for (const one of all.map((name) => name.replace(/ \d+$/, ""))) counts.set(one, (counts.get(one) ?? 0) + 1);
-  return [...counts].map(([one, count]) => (count > 1 ? `${count} × ${one}` : one)).join(", ");
 }
 
 function nameSeat(seat) {
@@ -212,12 +198,7 @@ function drawTable(table, event) {
   $("turn").textContent = "";
 }
 
-function describeState() {
-  if (view.phase === "act") return "Your turn";
-  const won = shownHand.won[0];
-  if (won === 0) return "You come out even";
-  return `You ${won > 0 ? "win" : "lose"} ${formatChips(Math.abs(won))}`;
-}
+const describeState = () => (view.phase === "act" ? "Your turn" : shownHand.outcome);
 
 /** Return a seat at the table: a box with name, cards and stack, and the chips of its bet before it. */
 function createSeat(table, player, i, event) {
@@ -227,25 +208,18 @@ function createSeat(table, player, i, event) {
   const state = table.seats[player.seat];
   const acting = event ? event.seat === player.seat : table.to_act === player.seat;
   const won = !event && shownHand.won ? shownHand.won[i] : null;
-  const marks = [
-    state?.folded ? "folded" : "",
-    acting && player.seat !== null ? "acting" : "",
-    won > 0 ? "winner" : "",
-    player.seat === null ? "out" : "",
-    player.you ? "you" : "",
-  ];
-  const item = make("li", { class: marks.join(" ") });
+  const out = player.seat === null;
+  const marks = { folded: state?.folded, acting: acting && !out, winner: won > 0, out, you: player.you };
+  const item = make("li", { class: Object.keys(marks).filter((name) => marks[name]).join(" ") });
   item.style.setProperty("--x", stretch(Math.cos(angle)).toFixed(3));
   item.style.setProperty("--y", stretch(Math.sin(angle)).toFixed(3));
   item.style.setProperty("--inward", Math.cos(angle) > 0.01 ? -1 : 1);
-  const notes = (state?.notes ?? []).filter((note) => note !== "button");
+  const notes = state ? [...(state.folded ? ["folded"] : []), ...state.notes.filter((note) => note !== "button")] : ["sits out"];
   const cards = state && !player.you ? [...state.cards.map((code) => card(code)), ...backs(state.hidden_card_count)] : [];
   const shown = [
     make("div", { class: `cards${state && state.cards.length > 3 ? " long" : ""}` }, ...cards),
     make("span", { class: "name", title: player.you ? null : player.full_name }, player.you ? "You" : player.name),
     state && state.stack !== null ? make("span", { class: "stack" }, number(state.stack)) : null,
-    player.seat === null ? make("span", { class: "note" }, "sits out") : null,
-    state?.folded ? make("span", { class: "note" }, "folded") : null,
     ...notes.map((note) => make("span", { class: "note" }, note)),
     won ? make("span", { class: "won" }, signed(won)) : null,
     acting && event ? make("span", { class: "said" }, formatLabel(event.label)) : null,
@@ -261,12 +235,11 @@ function createSeat(table, player, i, event) {
 /** Draw the person's cards; in games whose moves are cards, each card is a button that selects it. */
 function drawOwn(cards) {
   const choose = view.phase === "act" && listCardMoves().length > 0;
-  const made = cards.map((code) =>
-    choose
-      ? card(code, "button", { "aria-pressed": String(selectedCards.has(code)), click: () => toggleCard(code), "data-card": code })
-      : card(code),
-  );
+  const asButton = (code) =>
+    card(code, "button", { "aria-pressed": String(selectedCards.has(code)), click: () => toggleCard(code), "data-card": code });
+  const made = cards.map((code) => (choose ? asButton(code) : card(code)));
   $("own").className = `own${cards.length > 5 ? " fan" : ""}`;
+  $("own").style.setProperty("--count", cards.length);
   $("own").replaceChildren(...made);
 }
 
@@ -299,15 +272,13 @@ function selectCards(move) {
 
 function drawMoves() {
   const area = $("moves");
-  if (view.phase === "over") {
-    area.replaceChildren(button(`Next ${view.session.hand_noun}`, " ", () => send("next"), { class: "main" }));
-    return;
-  }
+  if (view.phase === "over")
+    return area.replaceChildren(button(`Next ${view.session.hand_noun}`, " ", () => send("next"), { class: "main" }));
   const sized = (move) => view.amounts && move.raise_to !== null;
   const others = view.moves.filter((move) => !move.cards.length && !sized(move));
   const made = others.map((move) => button(move.label, move.key, () => act(move), { class: move.action_type }));
   if (listCardMoves().length) made.push(button("Choose cards", "enter", () => act(findSelectedMove()), { id: "play", class: "main" }));
-  if (view.session.adviser || listCardMoves().length) made.push(button("Hint", "h", showHint, { class: "quiet" }));
+  if (view.session.adviser || listCardMoves().length) made.push(button("Hint", "h", showHint));
   if (listCardMoves().length) made.push(createCombinationButtons());
   if (view.amounts) made.push(createAmountControls(view.moves.filter(sized)));
   area.replaceChildren(...made);
@@ -316,15 +287,9 @@ function drawMoves() {
 
 /** Return a button for each combination of cards; each click selects its next legal play. */
 function createCombinationButtons() {
-  const kinds = new Map();
-  for (const move of listCardMoves()) kinds.set(move.action_type, [...(kinds.get(move.action_type) ?? []), move]);
-  const walk = (moves) => {
-    const at = moves.indexOf(findSelectedMove());
-    selectCards(moves[(at + 1) % moves.length]);
-  };
-  const each = [...kinds].map(([kind, moves]) =>
-    button(`${title(kind)} (${moves.length})`, "", () => walk(moves), { class: "quiet" }),
-  );
+  const kinds = Map.groupBy(listCardMoves(), (move) => move.action_type);
+  const selectNext = (moves) => selectCards(moves[(moves.indexOf(findSelectedMove()) + 1) % moves.length]);
+  const each = [...kinds].map(([kind, moves]) => button(`${title(kind)} (${moves.length})`, "", () => selectNext(moves)));
   return make("div", { class: "kinds", role: "group", "aria-label": "Combinations" }, ...each);
 }
 
@@ -344,7 +309,7 @@ function createAmountControls(sizes) {
   field.addEventListener("input", () => set(Number(field.value), field));
   field.addEventListener("change", () => set(Number(field.value)));
   slide.addEventListener("input", () => set(Number(slide.value), slide));
-  const presets = sizes.map((move) => button(title(move.size_name || move.label), move.key, () => set(move.raise_to), { class: "quiet" }));
+  const presets = sizes.map((move) => button(title(move.size_name || move.label), move.key, () => set(move.raise_to)));
   const group = make("div", { class: "amounts", role: "group", "aria-label": "Amount" }, go, field, slide,
     make("div", { class: "presets" }, ...presets));
   group.shift = (steps, fine) => set(amount + steps * (fine ? 1 : step));
@@ -383,17 +348,13 @@ const createStatus = (text) => make("p", { class: "working", role: "status" }, `
 
 function drawHint(advice) {
   $("hint-body").replaceChildren(createProbBars(advice.probs));
-  if (advice.value !== null) {
-    const unit = view.stats.unit.split("/")[0];
-    $("hint-body").append(make("p", { class: "more" },
-      `It expects ${signed(advice.value, countDecimals(advice.value))} ${unit === "mbb" ? unit : `${unit}s`} from the whole ${view.session.hand_noun}.`));
-  }
+  if (advice.text) $("hint-body").append(make("p", { class: "more" }, advice.text));
   if (view.session.grid) {
     const grid = make("details", {}, make("summary", {}, "With every starting hand"));
     grid.addEventListener("toggle", async () => {
       if (!grid.open || grid.children.length > 1) return;
-      const { ok, answer } = await ask("grid", { turn: view.turn });
-      if (grid.children.length === 1) grid.append(ok ? createHandGrid(answer) : make("p", {}, answer.error));
+      const { ok, answer } = await ask("ranges", { actions: null, board: "", names: [view.session.adviser] });
+      if (grid.children.length === 1) grid.append(ok ? createHandGrid(answer.grids[0]) : make("p", {}, answer.error));
     });
     $("hint-body").append(grid);
   }
@@ -420,19 +381,14 @@ function createHandGrid({ ranks, action_types: kinds, probs }) {
       make("span", { class: kind }, label))));
 }
 
-/** Return probabilities as bars, the largest first; bets by size come after their total. The taken move is marked. */
+/** Return the first probabilities as bars. The taken move is marked. */
 function createProbBars(groups) {
-  const sized = groups.some((one) => one.is_subgroup);
-  const isListed = (one) => groups.length <= 5 || sized || one.prob >= 0.001 || one.is_taken;
-  const rows = groups.filter(isListed).sort((a, b) => (sized ? 0 : b.prob - a.prob))
-    .filter((one, i) => i < 8 || one.is_taken);
+  const rows = groups.filter((one, i) => i < 8 || one.is_taken);
   return make("ul", { class: "bars" }, ...rows.map((one) => {
     const bar = make("span", { class: "bar" });
     bar.style.setProperty("--share", one.prob);
-    const value = one.value === null ? "" : `expects ${signed(one.value, 2)}`;
-    const facts = [one.amounts, value].filter(Boolean).join(" · ");
     return make("li", { class: `${one.is_taken ? "mine" : ""} ${one.is_subgroup ? "part" : ""}` },
-      make("span", {}, one.is_taken ? `${formatLabel(one.label)} ◂` : formatLabel(one.label), make("small", {}, facts)),
+      make("span", {}, one.is_taken ? `${formatLabel(one.label)} ◂` : formatLabel(one.label), make("small", {}, one.facts)),
       make("b", {}, percent(one.prob)), bar);
   }));
 }
@@ -469,7 +425,7 @@ async function showReview(hand) {
   };
   const copied = make("textarea", { readonly: true, rows: 6, hidden: true, "aria-label": "The hand as text" });
   const copy = (kind) => async () => {
-    const text = (await ask(`${kind}/${hand}`)).answer;
+    const text = (await ask(`hands/${kind}/${hand}`)).answer;
     copied.hidden = false;
     copied.value = text.error ?? text;
     copied.select();
@@ -479,11 +435,11 @@ async function showReview(hand) {
     make("div", { class: "replay" }, button("‹", "", move(-1), { "aria-label": "Back" }), slide,
       button("›", "", move(1), { "aria-label": "On" })),
     body,
-    make("p", { class: "copies" }, button("Copy as text", "", copy("text"), { class: "quiet" }),
-      view.session.phh ? button("Copy as PHH", "", copy("phh"), { class: "quiet" }) : null),
+    make("p", { class: "copies" }, button("Copy as text", "", copy("text")),
+      view.session.phh ? button("Copy as PHH", "", copy("phh")) : null),
     copied,
     make("p", { class: "copies" }, ...[["Earlier", before], ["Later", after]].map(([word, other]) =>
-      button(`${word} ${view.session.hand_noun}`, "", () => showReview(other), { class: "quiet", disabled: other === null }))),
+      button(`${word} ${view.session.hand_noun}`, "", () => showReview(other), { disabled: other === null }))),
   );
   turn();
 }
@@ -493,54 +449,31 @@ function describeDecision(step, at, count) {
   const who = player.you ? "You" : player.name;
   const made = [make("h3", {}, `${at + 1} of ${count} · ${who}: ${formatLabel(step.label)}`)];
   const whose = player.you ? view.session.adviser : player.name;
-  if (step.probs) made.push(make("p", { class: "whose" }, `Probabilities of ${whose}`), createProbBars(step.probs));
-  if (step.grade) made.push(make("p", {}, formatGrade(step.grade)));
+  if (step.probs) made.push(make("p", { class: "more" }, `Probabilities of ${whose}`), createProbBars(step.probs));
+  if (step.grade) made.push(make("p", {}, `${title(step.grade.text)}.`));
   if (step.equilibrium)
-    made.push(make("p", { class: "whose" }, "Probabilities in an equilibrium"), createProbBars(step.equilibrium));
+    made.push(make("p", { class: "more" }, "Probabilities in an equilibrium"), createProbBars(step.equilibrium));
   return made;
-}
-
-function formatGrade(grade) {
-  const mark = { fine: "✓", inaccuracy: "?", mistake: "✗" }[grade.word];
-  const cost = grade.cost < 0.005 ? "nothing" : `${number(grade.cost, 2)} ${view.session.cost_unit}s`;
-  return `${mark} ${grade.word}: ${grade.cost === null ? "" : `costs ${cost}, `}probability ${percent(grade.prob)}`;
 }
 
 /** Return the person's decisions with their grades; decisions with a single legal move are left out. */
 function describeGrades(steps, rule) {
-  const mine = steps.filter((step) => step.grade && step.choices > 1);
+  const mine = steps.filter((step) => step.grade);
   if (!mine.length) return [make("p", {}, "Move the slider to replay it, with every player's probabilities.")];
-  const graders = [...new Set(mine.map(({ grade }) => grade.grader))].join(" and ");
   const grades = mine.map(({ label, grade }) =>
-    make("li", { class: grade.word }, make("b", {}, formatLabel(label)), " ", formatGrade(grade)));
-  return [make("p", { class: "whose" }, `Graded by ${graders}`),
-    make("ul", { class: "grades" }, ...grades), make("p", { class: "more" }, rule)];
+    make("li", { class: grade.word }, make("b", {}, formatLabel(label)), ` ${grade.text}`));
+  return [make("ul", { class: "grades" }, ...grades), make("p", { class: "more" }, rule)];
 }
 
 // Statistics of the session.
 
 function drawStats(stats) {
-  const unit = stats.unit.split("/")[0];
-  const word = view.session.hand_noun;
-  const rows = [
-    [`${title(word)}s`, number(stats.hands)],
-    [unit.startsWith("point") ? "Points" : "Chips", signed(stats.won)],
-    [`Won, ${stats.unit}`, stats.hands ? formatMean(stats) : "–", unit === "mbb" ? "thousandths of a big blind won a hand, with the 95 % interval" : `mean of all ${word}s, with the 95 % interval`],
-  ];
-  if (stats.bb_per_100 && stats.hands) rows.push(["bb/100", formatMean(stats.bb_per_100), "big blinds won in 100 hands, with the 95 % interval"]);
-  if (stats.ev_adjusted)
-    rows.push([`EV-adjusted, ${stats.unit}`, formatMean(stats.ev_adjusted), "what you won, with most of the luck of the cards and of the opponents' actions removed by AIVAT"]);
-  if (stats.style)
-    rows.push(
-      ["VPIP", percent(stats.style.vpip), "how often you put chips into the pot before the flop, blinds not counted"],
-      ["PFR", percent(stats.style.pfr), "how often you raise before the flop"],
-      ["Aggression", stats.style.aggression === null ? "–" : number(stats.style.aggression, 1), "your bets and raises divided by your calls"]);
   const explained = make("p", { class: "more", role: "status" });
   const term = (name, meaning) => make("button", { type: "button", class: "term", title: meaning,
     click: () => (explained.textContent = `${name}: ${meaning}.`) }, name);
-  const table = make("dl", {}, ...rows.flatMap(([name, value, meaning]) =>
-    [make("dt", {}, meaning ? term(name, meaning) : name), make("dd", {}, value)]));
-  const made = [table, explained, createCurve(stats.curve, unit, stats.hands)];
+  const table = make("dl", {}, ...stats.rows.flatMap(([name, text, meaning]) =>
+    [make("dt", {}, meaning ? term(name, meaning) : name), make("dd", {}, text)]));
+  const made = [table, explained, createCurve(stats)];
   const kinds = [["text", "hands.txt", "Save all hands as text"], ...(view.session.phh ? [["phh", "hands.phhs", "as PHH"]] : [])];
   if (stats.hands)
     made.push(make("p", { class: "more" }, ...kinds.flatMap(([kind, download, text]) => [make("a", { href: `hands/${kind}`, download }, text), " "])));
@@ -548,12 +481,12 @@ function drawStats(stats) {
 }
 
 /** Draw the cumulative winnings over the hands as a line. */
-function createCurve(all, unit, hands) {
+function createCurve({ curve: all, unit, hands }) {
   if (all.length < 3) return null;
   const low = Math.min(...all), high = Math.max(...all), span = high - low || 1;
   const at = (value, i) => `${((300 * i) / (all.length - 1)).toFixed(1)},${(90 - (80 * (value - low)) / span).toFixed(1)}`;
   const zero = at(0, 0).split(",")[1];
-  const name = `Won so far: ${signed(all.at(-1))} ${unit} after ${hands}`;
+  const name = `Won so far: ${signed(all.at(-1))} ${unit.split("/")[0]} after ${hands}`;
   return make("svg:svg", { class: "curve", viewBox: "0 0 300 100", role: "img", "aria-label": name, preserveAspectRatio: "none" },
     make("svg:line", { x1: 0, x2: 300, y1: zero, y2: zero }),
     make("svg:polyline", { points: all.map(at).join(" ") }));

@@ -19,12 +19,12 @@ async function explore(actions = null, board = "") {
 function drawRanges() {
   const { actions, path, board, moves, grids, seat } = position;
   const exploreFirst = (count) => explore(actions.slice(0, count), board);
-  const steps = [button("Start", "", () => exploreFirst(0), { class: "quiet" }),
-    ...path.map((step, i) => button(step.label, "", () => exploreFirst(i + 1), { class: "quiet", title: step.seat }))];
+  const steps = [button("Start", "", () => exploreFirst(0)),
+    ...path.map((step, i) => button(step.label, "", () => exploreFirst(i + 1), { title: step.seat }))];
   $("ranges-path").replaceChildren(...steps.flatMap((step, i) => (i ? ["›", step] : [step])));
   $("ranges-where").textContent = `${position.street}, pot ${position.pot}${seat ? `; ${seat} to act` : "; the hand is over"}`;
   $("ranges-moves").replaceChildren(...moves.map((move) =>
-    button(move.size ? `${move.label} (${move.size})` : move.label, "", () => explore([...actions, move.action], board), { class: move.label.split(" ")[0].toLowerCase() })));
+    button(move.size_name ? `${move.label} (${move.size_name})` : move.label, "", () => explore([...actions, move.action], board), { class: move.label.split(" ")[0].toLowerCase() })));
   $("ranges-board").hidden = !position.board_count;
   $("ranges-cards").value = board;
   $("ranges-cards").maxLength = 2 * position.board_count;

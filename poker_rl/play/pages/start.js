@@ -3,12 +3,11 @@
 
 const hasStart = document.body.dataset.start !== undefined;
 
-/** Show the rules of a game: the section with the longest name that the game's name contains. */
+/** Show the rules of a game: the first section with a name that the game's name contains. */
 function showRules(game) {
   const sections = [...$("rules").querySelectorAll("section")];
-  const rank = (one) => Math.max(...one.dataset.game.split(" ").map((name) => (game.includes(name) ? name.length : -1)));
-  const best = sections.reduce((a, b) => (rank(b) > rank(a) ? b : a));
-  for (const one of sections) one.hidden = one !== best;
+  const found = sections.find((one) => one.dataset.game.split(" ").some((name) => game.includes(name)));
+  for (const one of sections) one.hidden = one !== found;
   $("rules").showModal();
 }
 
@@ -34,7 +33,7 @@ async function showStart() {
   if (last)
     $("start-last").replaceChildren(
       button("Continue the last session", "", resume, { class: "main" }),
-      make("span", {}, `${formatName(last.game)} against ${joinNames(last.against)}, finished ${last.hands}`));
+      make("span", {}, `${formatName(last.game)} against ${last.against}, finished ${last.hands}`));
   await choose();
 }
 
@@ -106,7 +105,7 @@ $("results-button")?.addEventListener("click", async () => {
   $("results").showModal();
   const { ok, answer } = await ask("results");
   if (!ok) return $("results-body").replaceChildren(make("p", {}, answer.error));
-  const cells = (one) => [formatName(one.game), joinNames(one.against), number(one.sessions), number(one.hands), `${formatMean(one)} ${one.unit}`, one.ev_adjusted ? formatMean(one.ev_adjusted) : "–"];
+  const cells = (one) => [formatName(one.game), one.against, number(one.sessions), number(one.hands), `${one.text} ${one.unit}`, one.ev_adjusted?.text ?? "–"];
   const heads = ["Game", "Against", "Sessions", "Hands", "Won", "EV-adjusted"];
   $("results-body").replaceChildren(answer.length
     ? make("table", {}, make("thead", {}, make("tr", {}, ...heads.map((head) => make("th", { scope: "col" }, head)))),
