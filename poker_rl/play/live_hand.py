@@ -115,7 +115,7 @@ class LiveHand:
         hand, game = self, self.setup.game
         while not hand.is_over and hand.player_of_seat[hand.to_act] != PERSON_INDEX:
             player = hand.setup.opponents[hand.player_of_seat[hand.to_act] - 1].player
-            probs = compute_checked_probs(game, player, hand.record)
+            probs = compute_checked_probs(game, player, hand.record.copy())
             stream = hand.seed, hand.hand_number, ACTION_STREAM, len(hand.steps)
             action = int(sample_from_probs(probs, _create_generator(*stream).random(1))[0])
             hand = hand.apply_move(game.list_moves(hand.record[0], [action])[0])

@@ -67,12 +67,12 @@ def grade_move(
         if not np.isnan(chips_lost):
             adviser = NamedPlayer(EQUILIBRIUM_NAME, equilibrium)
     elif adviser is not None:
-        values = adviser.player.action_values(record)
+        values = adviser.player.action_values(record.copy())
         if values is not None:
             chips_lost = np.nanmax(values[0]) - values[0, action]
     if adviser is None:
         return None
-    probs = compute_checked_probs(game, adviser.player, record)[0]
+    probs = compute_checked_probs(game, adviser.player, record.copy())[0]
     prob = float(probs[game.action_types == game.action_types[action]].sum())
     cost = None if np.isnan(chips_lost) else max(0.0, float(chips_lost) / game.unit_chips)
     return MoveGrade(choose_grade_word(prob, cost), prob, cost, adviser.name)
@@ -105,8 +105,8 @@ def list_move_groups(
     The likeliest group is first, but bets by size follow their total. The arguments are those of
     `group_moves`; without `with_values`, the player's action values are not computed.
     """
-    probs = compute_checked_probs(game, player, record)[0]
-    values = player.action_values(record) if with_values else None
+    probs = compute_checked_probs(game, player, record.copy())[0]
+    values = player.action_values(record.copy()) if with_values else None
     groups = group_moves(game, record, probs, values, taken_action)
     if not any(group.is_subgroup for group in groups):
         groups.sort(key=lambda group: -group.prob)

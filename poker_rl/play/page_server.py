@@ -187,6 +187,7 @@ class PageServer:
 
 
 def create_http_server(app: ASGIApp) -> uvicorn.Server:
+    """Return a server of `app` that is not started yet; it writes only warnings to the log."""
     settings: dict[str, Any] = {"log_level": "warning", "server_header": False, "ws": "none"}
     return uvicorn.Server(uvicorn.Config(app, timeout_keep_alive=KEEP_ALIVE_SECONDS, **settings))
 

@@ -213,7 +213,7 @@ class Session:
             raise MoveNotAllowedError("Nobody gives advice at this table.")
         adviser, game = self.setup.adviser.player, self.setup.game
         record, value, text = self.current_hand.record, None, ""
-        if (payoffs := adviser.state_values(record)) is not None:
+        if (payoffs := adviser.state_values(record.copy())) is not None:
             scale, unit = get_result_scale_and_unit(game)
             value = float(payoffs[0]) * scale
             unit = unit.partition("/")[0]
