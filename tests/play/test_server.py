@@ -233,7 +233,7 @@ def test_killed_public_server_loses_no_finished_hand(tmp_path):
     assert restarted.path == server.path  # browsers return a cookie only to the path that set it
     with restarted.client(cookies) as client, restarted.client() as other_client:
         resumed = client.get("view").json()
-        other_view = other_client.post("begin", json={}).json()  # the session is its owner's
+        other_view = other_client.post("begin", json={}).json()  # gets another session
         assert other_view["session"]["id"] != resumed["session"]["id"]
     assert stop_server(restarted) == 0
     assert resumed["session"] == view["session"]
@@ -292,7 +292,7 @@ def test_only_listed_games_and_players_can_be_chosen(tmp_path, choice, status):
     client = open_start_screen(tmp_path, public=True)
     response = client.post("begin", json=choice)
     assert (response.status_code, list(response.json())) == (status, ["error"])
-    assert client.get("results").status_code == 404  # they may be those of other visitors
+    assert client.get("results").status_code == 404  # they may belong to other visitors
     assert client.get("view").json() is None
     assert not list(tmp_path.iterdir())
 

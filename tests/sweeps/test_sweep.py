@@ -189,7 +189,7 @@ def test_other_settings_start_another_run():
         assert run_command("train", "-m", *TRAIN[1:3], "experiment=mine", "--config-dir=mine") == 0
     assert len(list_runs("kuhn/cfr_plus")) == 2
     named_run = ["experiment=mine", "--config-dir=mine", "name=mine"]
-    for deals, status in ((50, 0), (50, 0), (60, 2)):  # the last settings do not fit the name
+    for deals, status in ((50, 0), (50, 0), (60, 2)):  # the name is taken
         option_file.write_text(f"# @package _global_\nevaluation: {{deals: {deals}}}\n")
         assert run_command("train", "-m", *TRAIN[1:3], *named_run) == status
     command = [*TRAIN, "-m", "seed=1,2", "name=n${seed}"]

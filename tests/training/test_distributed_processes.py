@@ -105,7 +105,7 @@ def finished(tmp_path_factory):
         return folder.absolute()
 
 
-def test_resume_without_a_worker_or_its_file_is_refused(finished, get_refusal):
+def test_resume_with_other_workers_or_missing_file_is_refused(finished, get_refusal):
     folder = shutil.copytree(finished, Path("one"))
     message = get_refusal("train", f"resume={folder}", "workers=3")
     assert message.startswith("workers: a resumed run")

@@ -106,7 +106,7 @@ def test_warm_start_copies_only_networks_and_averages(name):
             assert same(warm_average["buffer"][part], cold_average["buffer"][part])
 
 
-def test_average_policy_counts_iterations_on_after_a_warm_start():
+def test_average_policy_continues_iteration_count_after_warm_start():
     folder = train(*LEARNERS["nfsp_ppo"])
     done = load_state(folder)["progress"]["iterations"]
     warm = train(*LEARNERS["nfsp_ppo"], f"warm_start={folder}")
