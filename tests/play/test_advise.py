@@ -1,4 +1,4 @@
-"""`poker-rl advise`: what it prints is what the player does."""
+"""`poker-rl advise` prints the probabilities and values of a player."""
 
 import json
 from pathlib import Path
@@ -23,12 +23,12 @@ def advise(capsys, *arguments):
     return capsys.readouterr().out
 
 
-def test_the_chances_are_the_players(capsys):
+def test_advice_shows_the_probabilities_of_the_player(capsys):
     out = advise(capsys, "game=limit_holdem", "player=sklansky", *FLOP, "json=true")
     advice = json.loads(out)
     assert advice["infoset"] == "0 AsKd|Qs7h2c rcrr"
-    chances = {one["name"]: one["prob"] for one in advice["actions"]}
-    assert chances == {"fold": 0, "call": 0, "raise": 1}  # ace and king is in the best range
+    probs = {action["name"]: action["prob"] for action in advice["actions"]}
+    assert probs == {"fold": 0, "call": 0, "raise": 1}  # ace and king is in the best range
     assert advice["actions"][2]["to"] == 10
     assert advice["grid"]["probs"][0][1] == [0, 0, 1]
     assert advice["value"] is None
@@ -36,15 +36,15 @@ def test_the_chances_are_the_players(capsys):
     assert "(big blind) with AsKd, board Qs7h2c, after r c / b r; pot 14 chips, 2 to call" in text
     assert "raise to 10  100.0%  ####" in text
     assert "\x1b[" not in text  # no terminal
-    unasked = ["hand_grid=false", "figure=a.png"]
-    words = ["game=limit_holdem", "player=sklansky", *FLOP, *unasked]
-    assert "starting hand" not in advise(capsys, *words)
+    options = ["hand_grid=false", "figure=a.png"]
+    arguments = ["game=limit_holdem", "player=sklansky", *FLOP, *options]
+    assert "starting hand" not in advise(capsys, *arguments)
     assert Path("a.png").exists()
 
 
 @pytest.mark.parametrize("name", ["kuhn", "leduc"])
-def test_the_equilibrium_stands_beside(name, capsys):
-    """A jack that faces a bet folds in Kuhn poker; in Leduc one that is no pair faces a raise."""
+def test_advice_shows_equilibrium_probabilities(name, capsys):
+    """A jack folds to a bet in Kuhn poker; an unpaired jack folds to a raise in Leduc."""
     cards = ["hand=J", "actions=b"] if name == "kuhn" else ["hand=Js", "board=Kh", "actions=ccrr"]
     out = advise(capsys, f"game={name}", "player=uniform", *cards, "json=true")
     fold, *_ = json.loads(out)["actions"]
@@ -53,17 +53,17 @@ def test_the_equilibrium_stands_beside(name, capsys):
     assert "equilibrium" in advise(capsys, f"game={name}", "player=uniform", *cards)
 
 
-def test_a_class_of_hands_is_the_mean_over_its_combinations(capsys):
+def test_advice_for_a_hand_class_averages_its_combinations(capsys):
     definition = game("limit_holdem")
     player = load_algorithm("ppo", definition).players()["current"]
     records = parse_position(definition, None, "AKs", "As7s2c", "rc")
     mean = PositionAdvice(definition, player, "it", records, "AKs")
-    each = [PositionAdvice(definition, player, "it", one[None]) for one in records]
+    combinations = [PositionAdvice(definition, player, "it", record[None]) for record in records]
     for action, prob in enumerate(mean.probs[1:], 1):  # nobody can fold here
-        probs = [one.probs[action] for one in each]
+        probs = [combination.probs[action] for combination in combinations]
         assert min(probs) < prob < max(probs)
         assert prob == pytest.approx(np.mean(probs))
-    expected = np.mean([one.expected_payoff for one in each])
+    expected = np.mean([combination.expected_payoff for combination in combinations])
     assert mean.expected_payoff == pytest.approx(expected, abs=1e-6)  # float32
     advice = mean.to_dict(with_grid=False)
     assert (advice["infoset"], advice["combinations"]) == ("0 AKs|As7s2c rc", 3)
@@ -71,23 +71,23 @@ def test_a_class_of_hands_is_the_mean_over_its_combinations(capsys):
     assert "with 22, the mean over its 6 combinations, first to act" in pair
 
 
-def test_a_run_is_asked_about_its_own_game(finished_run, capsys, get_refusal):
+def test_game_and_player_default_to_those_of_the_run(finished_run, capsys, get_refusal):
     folder = finished_run
-    asked = ["hand=J", "actions=b", "json=true"]
-    advice = json.loads(advise(capsys, f"run={folder}", *asked))
+    position = ["hand=J", "actions=b", "json=true"]
+    advice = json.loads(advise(capsys, f"run={folder}", *position))
     assert (advice["game"], advice["infoset"]) == ("kuhn", "1 J r")
     assert advice["player"].endswith(":average")
-    by_name = advise(capsys, "game=kuhn", f"player={folder}:current", *asked)
-    assert advise(capsys, f"run={folder}", "player=current", *asked) == by_name
-    assert "game: is that of" in get_refusal("advise", f"run={folder}", "game=kuhn", *asked)
-    assert "has no player call" in get_refusal("advise", f"run={folder}", "player=call", *asked)
+    by_name = advise(capsys, "game=kuhn", f"player={folder}:current", *position)
+    assert advise(capsys, f"run={folder}", "player=current", *position) == by_name
+    assert "game: is that of" in get_refusal("advise", f"run={folder}", "game=kuhn", *position)
+    assert "has no player call" in get_refusal("advise", f"run={folder}", "player=call", *position)
 
 
 HAND = ["player=uniform", "hand=AsKd"]
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (HAND, "run: missing; give run=FOLDER, or game=NAME player=NAME"),
         (["game=limit_holdem", *HAND, "checkpoint=3"], "checkpoint: is of a run"),
@@ -98,6 +98,6 @@ HAND = ["player=uniform", "hand=AsKd"]
         (["game=limit_holdem", *HAND, "seat=3"], "seat: no such setting; did you mean seats?"),
     ],
 )
-def test_what_advise_refuses(arguments, words, get_refusal):
-    assert words in get_refusal("advise", *arguments)
+def test_wrong_settings_are_refused(arguments, message, get_refusal):
+    assert message in get_refusal("advise", *arguments)
     assert not list(Path().iterdir())

@@ -1,4 +1,4 @@
-"""Hands played in a real browser, by clicks and by keys, on a narrow and on a wide page."""
+"""The play page in a real browser, with mouse and keyboard, on narrow and wide screens."""
 
 import re
 import shutil
@@ -14,7 +14,7 @@ from servers import make_app, make_sessions, make_table_setup, serve
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-sync"]
 ARGUMENTS += ["--no-first-run", "--disable-background-networking", "--disable-component-update"]
-TABLES = {  # quick opponents; what they do does not matter here
+TABLES = {  # fast opponents; their moves do not matter
     "kuhn": ["uniform"],
     "limit_holdem": ["call"],
     "nolimit_holdem": ["call"],
@@ -22,9 +22,9 @@ TABLES = {  # quick opponents; what they do does not matter here
     "big2": ["lowest", "uniform", "lowest"],
 }
 
-PATIENCE = 120_000  # milliseconds
+TIMEOUT_MS = 120_000
 
-expect.set_options(timeout=PATIENCE)
+expect.set_options(timeout=TIMEOUT_MS)
 
 pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium on this machine")
 
@@ -38,65 +38,65 @@ def browser():
 
 
 @contextmanager
-def playing(game, folder):
-    """The address of a page on which this game is played."""
+def serve_game(game, folder):
+    """Serve a page on which this game is played; yield its address."""
     sessions = make_sessions(folder, make_table_setup(game, *TABLES[game]), seed=3)
     with serve(make_app(sessions)) as (_, port):
         yield f"http://127.0.0.1:{port}/"
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory):
-    """The address of the page of a game, whose server is started when it is first asked for."""
+def page_address(tmp_path_factory):
+    """Return a function from games to the addresses of their pages, whose servers it starts."""
     with ExitStack() as servers:
 
         @cache
-        def of(game):
-            return servers.enter_context(playing(game, tmp_path_factory.mktemp(game)))
+        def get_address(game):
+            return servers.enter_context(serve_game(game, tmp_path_factory.mktemp(game)))
 
-        yield of
+        yield get_address
 
 
 @pytest.fixture
-def sit(browser, address):
-    """Opens the page of a game in a browser that knows nothing yet."""
+def open_page(browser, page_address):
+    """Return a function that opens the page of a game in a new browser context."""
     with ExitStack() as contexts:
 
-        def open_(game, width, **settings):
+        def open_in_new_context(game, width, **settings):
             context = browser.new_context(
                 viewport={"width": width, "height": 800}, reduced_motion="reduce", **settings
             )
             contexts.callback(context.close)
-            context.set_default_timeout(PATIENCE)
+            context.set_default_timeout(TIMEOUT_MS)
             page = context.new_page()
             page.on("pageerror", lambda error: pytest.fail(str(error)))
-            page.goto(address(game))
+            page.goto(page_address(game))
             expect(page.locator("#moves button").first).to_be_visible()
             return page
 
-        yield open_
+        yield open_in_new_context
 
 
-def settled(page):
-    """Wait until the page has taken what the server told; whether the hand is over then."""
+def wait_and_check_over(page):
+    """Wait until the page shows the server's response; return whether the hand is over."""
     expect(page.locator("body:not(.busy)")).to_be_attached()
     return page.get_by_role("button", name="Next").count() > 0
 
 
-def overlapping(page):
-    """The buttons of the present move that lie over each other."""
+def find_overlapping_buttons(page):
+    """Return the texts of each pair of buttons that overlap."""
     buttons = page.locator("#moves button").all()
-    boxes = [(one.inner_text(), box) for one in buttons if (box := one.bounding_box())]
+    boxes = [(button.inner_text(), box) for button in buttons if (box := button.bounding_box())]
 
-    def meet(a, b):
+    def overlap(a, b):
         sides = (("x", "width"), ("y", "height"))
         return all(a[x] < b[x] + b[w] - 1 and b[x] < a[x] + a[w] - 1 for x, w in sides)
 
-    return [(one, other) for (one, a), (other, b) in combinations(boxes, 2) if meet(a, b)]
+    return [(first, second) for (first, a), (second, b) in combinations(boxes, 2) if overlap(a, b)]
 
 
-def by_clicks(page):
-    """Make one move with the mouse: a combination of cards, or what costs least but a fold."""
+def act_with_mouse(page):
+    """Make a move with the mouse: cards if any can be played, else a check, call, fold or pass."""
     if page.locator("#play").count():
         page.locator(".kinds button").first.click()
         page.locator("#play").click()
@@ -105,8 +105,8 @@ def by_clicks(page):
         page.locator(moves).last.click()
 
 
-def by_keys(page):
-    """Make one move with the keyboard: the adviser's cards, or what costs least but a fold."""
+def act_with_keyboard(page):
+    """Make a move with the keyboard: the adviser's cards, a pass, or a check or call."""
     if page.locator("#play").count():
         page.keyboard.press("h")
         expect(page.locator("#play")).to_be_enabled()
@@ -118,18 +118,18 @@ def by_keys(page):
 @pytest.mark.parametrize(
     ("game", "move", "width"),
     [
-        ("kuhn", by_clicks, 360),
-        ("nolimit_holdem_6p", by_keys, 1280),
-        ("nolimit_holdem_6p", by_clicks, 360),
-        ("big2", by_keys, 1280),
-        ("big2", by_clicks, 360),
+        ("kuhn", act_with_mouse, 360),
+        ("nolimit_holdem_6p", act_with_keyboard, 1280),
+        ("nolimit_holdem_6p", act_with_mouse, 360),
+        ("big2", act_with_keyboard, 1280),
+        ("big2", act_with_mouse, 360),
     ],
 )
-def test_a_whole_hand(sit, game, move, width):
-    page = sit(game, width)
+def test_hand_is_played_to_its_end(open_page, game, move, width):
+    page = open_page(game, width)
     moves = 0
-    while not settled(page):
-        assert not overlapping(page)
+    while not wait_and_check_over(page):
+        assert not find_overlapping_buttons(page)
         move(page)
         moves += 1
         assert moves < 100
@@ -138,66 +138,66 @@ def test_a_whole_hand(sit, game, move, width):
     assert page.evaluate("document.documentElement.scrollWidth") == width  # nothing sticks out
     page.keyboard.press(" ")
     expect(page.locator("#log")).to_contain_text(" 2")
-    settled(page)
+    wait_and_check_over(page)
     assert page.locator("#error").inner_text() == ""
 
 
 @pytest.mark.parametrize(("game", "scheme"), [("nolimit_holdem_6p", "light"), ("big2", "dark")])
-def test_accessible(sit, game, scheme):
-    # Axe is a script of its own, which the page's policy would not let in.
-    page = sit(game, 1280 if scheme == "light" else 360, color_scheme=scheme, bypass_csp=True)
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
-    while not settled(page):
-        by_keys(page)
+def test_play_page_is_accessible(open_page, game, scheme):
+    # Axe is an injected script, which the page's content security policy would block.
+    page = open_page(game, 1280 if scheme == "light" else 360, color_scheme=scheme, bypass_csp=True)
+    results = Axe().run(page)
+    assert results.violations_count == 0, results.generate_report()
+    while not wait_and_check_over(page):
+        act_with_keyboard(page)
     expect(page.locator("#review")).to_be_visible()
-    found = Axe().run(page)
-    assert found.violations_count == 0, found.generate_report()
+    results = Axe().run(page)
+    assert results.violations_count == 0, results.generate_report()
 
 
-def test_amounts_by_keys_wheel_and_field(sit):
-    page = sit("nolimit_holdem", 1280)
-    raise_ = page.locator("#moves button.raise")
-    low = int(page.locator("#amount").get_attribute("min"))
-    high = int(page.locator("#amount").get_attribute("max"))
+def test_bet_amount_is_set_by_keys_wheel_and_field(open_page):
+    page = open_page("nolimit_holdem", 1280)
+    raise_button = page.locator("#moves button.raise")
+    minimum = int(page.locator("#amount").get_attribute("min"))
+    maximum = int(page.locator("#amount").get_attribute("max"))
     page.keyboard.press("ArrowRight")
-    expect(raise_).to_contain_text(f" {low + 2} ")
+    expect(raise_button).to_contain_text(f" {minimum + 2} ")
     page.keyboard.press("Shift+ArrowLeft")
-    expect(raise_).to_contain_text(f" {low + 1} ")
+    expect(raise_button).to_contain_text(f" {minimum + 1} ")
     page.locator("#table").hover()
     page.mouse.wheel(0, -100)
-    expect(raise_).to_contain_text(f" {low + 3} ")
-    page.locator("#amount").fill(str(high + 50))
-    expect(raise_).to_contain_text(f" {high} ")
+    expect(raise_button).to_contain_text(f" {minimum + 3} ")
+    page.locator("#amount").fill(str(maximum + 50))
+    expect(raise_button).to_contain_text(f" {maximum} ")
     page.locator("body").click(position={"x": 5, "y": 5})
     page.keyboard.press("1")
-    expect(raise_).to_contain_text(f" {low} ")
+    expect(raise_button).to_contain_text(f" {minimum} ")
     page.keyboard.press("5")
-    expect(raise_).to_contain_text(f" {high} ")
+    expect(raise_button).to_contain_text(f" {maximum} ")
     page.keyboard.press("r")
-    assert settled(page)  # all in, and called
-    expect(page.locator("#log")).to_contain_text(f"You: Raise to {high}")
+    assert wait_and_check_over(page)  # all-in and called
+    expect(page.locator("#log")).to_contain_text(f"You: Raise to {maximum}")
 
 
-def test_a_reload_and_a_second_tab_see_the_same(sit):
-    page = sit("limit_holdem", 1280)
+def test_second_tab_shows_the_same_hand_and_outdates_the_first(open_page):
+    page = open_page("limit_holdem", 1280)
     page.keyboard.press("c")
-    settled(page)
-    own = page.locator("#own").text_content()
-    other = page.context.new_page()
-    other.goto(page.url)
-    expect(other.locator("#own")).to_have_text(own)
-    other.keyboard.press("c")
-    settled(other)
-    page.keyboard.press("c")  # of a view that is gone
-    settled(page)
+    wait_and_check_over(page)
+    own_cards = page.locator("#own").text_content()
+    second_tab = page.context.new_page()
+    second_tab.goto(page.url)
+    expect(second_tab.locator("#own")).to_have_text(own_cards)
+    second_tab.keyboard.press("c")
+    wait_and_check_over(second_tab)
+    page.keyboard.press("c")  # this tab shows an outdated view
+    wait_and_check_over(page)
     expect(page.locator("#error")).to_contain_text("in another tab")
-    expect(page.locator("#turn")).to_have_text(other.locator("#turn").inner_text())
+    expect(page.locator("#turn")).to_have_text(second_tab.locator("#turn").inner_text())
 
 
-def test_hints_ranges_and_earlier_hands(sit):
-    page = sit("limit_holdem", 360)
-    while settled(page):
+def test_hints_review_of_earlier_hands_and_ranges(open_page):
+    page = open_page("limit_holdem", 360)
+    while wait_and_check_over(page):
         page.keyboard.press(" ")
     page.keyboard.press("h")
     page.get_by_text("With every starting hand").click()
@@ -208,8 +208,8 @@ def test_hints_ranges_and_earlier_hands(sit):
 
     locators, cards = [page.locator("#own"), page.locator("#board")], []
     for number in (1, 2):
-        while not settled(page):
-            by_keys(page)
+        while not wait_and_check_over(page):
+            act_with_keyboard(page)
         expect(page.locator("#review")).to_be_visible()
         cards.append([locator.text_content() for locator in locators])
         if number == 1:
@@ -237,13 +237,13 @@ def test_hints_ranges_and_earlier_hands(sit):
     assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 
-def test_the_start_screen(browser, tmp_path):
+def test_start_screen_starts_a_game_and_offers_to_continue_it(browser, tmp_path):
     with serve(make_app(make_sessions(tmp_path))) as (_, port):
         context = browser.new_context(viewport={"width": 390, "height": 844}, bypass_csp=True)
-        context.set_default_timeout(PATIENCE)
-        page, faults = context.new_page(), []
-        page.on("console", lambda message: faults.append(message.text))
-        page.on("pageerror", lambda error: faults.append(str(error)))
+        context.set_default_timeout(TIMEOUT_MS)
+        page, messages = context.new_page(), []
+        page.on("console", lambda message: messages.append(message.text))
+        page.on("pageerror", lambda error: messages.append(str(error)))
         page.goto(f"http://127.0.0.1:{port}/")
         page.get_by_label("Game").select_option("kuhn_3p")
         first, second = page.get_by_label("Opponent 1"), page.get_by_label("Opponent 2")
@@ -253,18 +253,18 @@ def test_the_start_screen(browser, tmp_path):
         page.get_by_role("button", name="Rules of this game").click()
         expect(page.get_by_role("dialog")).to_contain_text("Kuhn poker")
         page.keyboard.press("Escape")
-        found = Axe().run(page)
-        assert found.violations_count == 0, found.generate_report()
+        results = Axe().run(page)
+        assert results.violations_count == 0, results.generate_report()
         page.get_by_role("button", name="Play", exact=True).click()
-        while not settled(page):
-            by_keys(page)
+        while not wait_and_check_over(page):
+            act_with_keyboard(page)
         page.get_by_role("button", name="Results").click()
         expect(page.locator("#results tbody tr")).to_have_count(1)
         assert page.evaluate("document.documentElement.scrollWidth") == 390
-        other = context.new_page()
-        other.goto(page.url)
-        expect(other.locator("#start-last")).to_contain_text("kuhn 3p against uniform, call")
-        other.get_by_role("button", name="Continue").click()
-        expect(other.locator("#against")).to_have_text("against uniform, call")
-        assert not faults
+        second_page = context.new_page()
+        second_page.goto(page.url)
+        expect(second_page.locator("#start-last")).to_contain_text("kuhn 3p against uniform, call")
+        second_page.get_by_role("button", name="Continue").click()
+        expect(second_page.locator("#against")).to_have_text("against uniform, call")
+        assert not messages
         context.close()

@@ -1,4 +1,4 @@
-"""`poker-rl review` and `poker-rl evaluate hands=`: decisions of others, graded by a player."""
+"""`poker-rl review` and `poker-rl evaluate hands=`: a player grades recorded decisions."""
 
 import csv
 import shutil
@@ -38,31 +38,31 @@ def hands_file(working_folder):
     shutil.copy(HANDS, "hands.phhs")
 
 
-def test_a_player_agrees_with_its_own_hands_and_not_with_others(capsys):
-    """`tight` and `call` are deterministic, so all of their decisions are certain."""
+def test_player_agrees_fully_only_with_its_own_hands(capsys):
+    """`tight` and `call` are deterministic: each decision has probability 0 or 1."""
     assert run_command(*EXPORT, "out=limit.phhs") == 0
     arguments = ["game=limit_holdem", "hands=limit.phhs", "player=tight"]
     assert run_command("review", *arguments, "out=all.csv") == 0
     with Path("all.csv").open() as file:
         rows = list(csv.DictReader(file))
-    own = [row for row in rows if row["player"] == "tight"]
-    others = [row for row in rows if row["player"] == "call"]
-    assert len(own) + len(others) == len(rows)
-    assert {(row["probability"], row["grade"]) for row in own} == {("1.0", "fine")}
-    assert all(row["action"].lower().startswith(row["likeliest"]) for row in own)
-    assert {row["grade"] for row in others} == {"fine", "mistake"}
+    own_rows = [row for row in rows if row["player"] == "tight"]
+    other_rows = [row for row in rows if row["player"] == "call"]
+    assert len(own_rows) + len(other_rows) == len(rows)
+    assert {(row["probability"], row["grade"]) for row in own_rows} == {("1.0", "fine")}
+    assert all(row["action"].lower().startswith(row["likeliest"]) for row in own_rows)
+    assert {row["grade"] for row in other_rows} == {"fine", "mistake"}
     capsys.readouterr()
     opponents = "evaluation.opponents=[]"
     assert run_command("evaluate", *arguments, opponents, "hands_seat=tight", "out=e") == 0
     (path,) = Path("e").glob("*.csv")
-    measured = {row["measure"]: row for row in csv.DictReader(path.read_text().splitlines())}
-    assert float(measured["log_likelihood"]["value"]) == 0
-    assert float(measured["agreement"]["value"]) == 1
-    assert measured["agreement"]["kind"] == "hands of tight"
-    assert measured["agreement"]["n"] == str(len(own))
+    results = {row["measure"]: row for row in csv.DictReader(path.read_text().splitlines())}
+    assert float(results["log_likelihood"]["value"]) == 0
+    assert float(results["agreement"]["value"]) == 1
+    assert results["agreement"]["kind"] == "hands of tight"
+    assert results["agreement"]["n"] == str(len(own_rows))
 
 
-def test_measures_are_means_over_decisions_with_intervals_over_hands():
+def test_log_likelihood_is_a_mean_over_decisions():
     assert run_command(*EXPORT, "out=limit.phhs") == 0
     definition = game("limit_holdem")
     decisions = read_decisions(Path("limit.phhs"), definition, "call")
@@ -73,25 +73,25 @@ def test_measures_are_means_over_decisions_with_intervals_over_hands():
     assert likelihood.value == pytest.approx(np.log(np.maximum(taken, MIN_PROB)).mean())
     assert 0 < likelihood.half_width < 1
     fold = load_player("fold", definition)
-    folds = measure_recorded_decisions(definition, fold, "", decisions, "")
-    assert log(MIN_PROB) <= folds[0].value < 0
+    fold_results = measure_recorded_decisions(definition, fold, "", decisions, "")
+    assert log(MIN_PROB) <= fold_results[0].value < 0
 
 
-def test_a_page_and_a_text_name_players_mistakes_and_hands_left_out(capsys):
+def test_review_lists_players_mistakes_and_skipped_hands(capsys):
     arguments = [*REVIEW, "player=tight", "seat=Fay", "out=review.html"]
     assert run_command(*arguments) == 0
     printed, page = capsys.readouterr().out, Path("review.html").read_text()
-    left_out = ("variant PO", "5 seats", "other starting stacks")
+    skipped = ("variant PO", "5 seats", "other starting stacks")
     for text in (printed, page):
-        for words in ("Fay", "AsKs", "2c7dJh", "Raise to 16", *left_out):
-            assert words in text
+        for expected in ("Fay", "AsKs", "2c7dJh", "Raise to 16", *skipped):
+            assert expected in text
     assert "://" not in page
     assert run_command(*arguments, "overwrite=true", "round_amounts=true") == 0
     assert "rounded amounts" in capsys.readouterr().out
 
 
-def test_a_known_cost_decides_the_grade():
-    """Fay raises to 16 and 34 chips; a call or check would be worth 1 and 0.2 big blinds more."""
+def test_grade_follows_the_known_cost():
+    """Fay raises to 16 and 34 chips; calls would be worth 1 and 0.2 big blinds more."""
 
     class Critic(UniformBot):
         def action_values(self, records):
@@ -105,7 +105,7 @@ def test_a_known_cost_decides_the_grade():
     assert [(row["cost"], row["grade"]) for row in rows] == [(1, "mistake"), (0.2, "inaccuracy")]
 
 
-def test_names_in_a_file_are_escaped(capsys):
+def test_player_names_in_hand_files_are_escaped(capsys):
     path = Path("hands.phhs")
     path.write_text(path.read_text().replace('"Fay"', '"<b>\\u001b[31m"'))
     assert run_command(*REVIEW, "player=tight", "out=review.html") == 0
@@ -113,13 +113,13 @@ def test_names_in_a_file_are_escaped(capsys):
     assert "<b>" not in Path("review.html").read_text()
 
 
-def test_a_player_with_bet_sizes_grades_any_amount():
+def test_player_with_fixed_bet_sizes_grades_any_amount():
     path = PRETRAINED_FOLDER / "nlhe_ppo.pt"
     definition = replace(game("nolimit_holdem"), **load_snapshot(path)["game"])
     player = load_player(str(path), definition)
     full_game = allow_all_amounts(definition)
-    words = ["game=nolimit_holdem", "player=pot_odds", "hands=3", "out=nolimit.phhs"]
-    assert run_command("export", *words) == 0
+    arguments = ["game=nolimit_holdem", "player=pot_odds", "hands=3", "out=nolimit.phhs"]
+    assert run_command("export", *arguments) == 0
     decisions = read_decisions(Path("nolimit.phhs"), full_game)
     player = to_full_game_player(definition, player)
     probs = compute_action_type_probs(full_game, player, decisions.records)
@@ -128,7 +128,7 @@ def test_a_player_with_bet_sizes_grades_any_amount():
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "message"),
     [
         (["review", "game=limit_holdem", "player=call"], "hands: missing"),
         ([*REVIEW, "player=call", "out=a.txt"], "out: a.txt does not end in .csv or .html"),
@@ -137,5 +137,5 @@ def test_a_player_with_bet_sizes_grades_any_amount():
         (["evaluate", "game=kuhn", "player=call", "hands=hands.phhs"], "hands: kuhn can't be"),
     ],
 )
-def test_refusals(arguments, words, get_refusal):
-    assert words in get_refusal(*arguments)
+def test_wrong_settings_are_refused(arguments, message, get_refusal):
+    assert message in get_refusal(*arguments)

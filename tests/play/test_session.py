@@ -1,4 +1,4 @@
-"""A person's session: every game through it, nothing hidden in a view, nothing finished lost."""
+"""A person's session: hands of every game, views without hidden cards, saving and resuming."""
 
 import json
 import os
@@ -32,82 +32,82 @@ GAMES = ["big2", "kuhn_3p", "limit_holdem_2to9", "nolimit_holdem_6p", "nolimit_h
 
 def table(name, opponent="uniform", adviser=None):
     played = game(name)
-    seated = NamedPlayer(opponent, load_player(opponent, played))
-    asked = None if adviser is None else NamedPlayer(adviser, load_player(adviser, played))
-    return TableSetup(played, [seated] * (played.seats - 1), asked)
+    opponent_player = NamedPlayer(opponent, load_player(opponent, played))
+    adviser_player = None if adviser is None else NamedPlayer(adviser, load_player(adviser, played))
+    return TableSetup(played, [opponent_player] * (played.seats - 1), adviser_player)
 
 
 def play(session, hands, seed=0):
-    """Hands that the person plays by random legal moves; the view at the end of each.
+    """Play hands by random legal moves of the person; return the final view of each.
 
-    The moves of a hand depend on its number alone, not on the hands before.
+    The moves of a hand depend only on its number, not on the hands before.
     """
-    ends = []
+    final_views = []
     view = session.build_view()
-    while len(ends) < hands:
+    while len(final_views) < hands:
         generator = np.random.default_rng([seed, view["hand"]])
-        if view["phase"] == "over" and view["hand"] in [end["hand"] for end in ends]:
+        if view["phase"] == "over" and view["hand"] in [final["hand"] for final in final_views]:
             view = session.deal_next_hand(view["turn"])
             continue
         while view["phase"] == "act":
             move = view["moves"][int(generator.integers(len(view["moves"])))]
             view = session.act(view["turn"], move["action"])
-        ends.append(view)
-    return ends
+        final_views.append(view)
+    return final_views
 
 
-def timeless(view):
+def drop_session(view):
     """Return the parts of a view that are equal if a session is played again."""
     return {key: value for key, value in view.items() if key not in ("session", "stats")}
 
 
-def at_once(view):
-    """Return the view with all events of the hand in its past."""
-    new = [{"seat": one["seat"], "label": one["label"]} for one in view["events"]]
-    return timeless(view) | {"past": view["past"] + new, "events": []}
+def move_events_to_past(view):
+    """Return the view with its new events moved to the past events of the hand."""
+    new = [{"seat": event["seat"], "label": event["label"]} for event in view["events"]]
+    return drop_session(view) | {"past": view["past"] + new, "events": []}
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_hands_of_every_game(name, tmp_path):
-    """Played in one go, and with a restart in the middle: the same hands, and the same figures."""
-    whole = Session.create(table(name), None, 7)
-    ends = play(whole, HANDS)
-    first = Session.create(table(name), tmp_path, 7)
-    begun = play(first, HANDS // 2)
-    first.close()
+def test_resumed_session_equals_an_uninterrupted_one(name, tmp_path):
+    """Resuming changes neither hands nor statistics; results sum to zero, the button moves."""
+    uninterrupted = Session.create(table(name), None, 7)
+    expected = play(uninterrupted, HANDS)
+    interrupted = Session.create(table(name), tmp_path, 7)
+    first_half = play(interrupted, HANDS // 2)
+    interrupted.close()
     (file,) = tmp_path.iterdir()
-    second = Session.resume(file, table(name))
-    assert at_once(second.build_view()) == at_once(begun[-1])
-    assert second.session_id == first.session_id
-    again = begun + play(second, HANDS - HANDS // 2 + 1)[1:]
-    assert [timeless(view) for view in again] == [timeless(view) for view in ends]
-    assert second.build_view()["stats"] == whole.build_view()["stats"]
+    resumed = Session.resume(file, table(name))
+    assert move_events_to_past(resumed.build_view()) == move_events_to_past(first_half[-1])
+    assert resumed.session_id == interrupted.session_id
+    actual = first_half + play(resumed, HANDS - HANDS // 2 + 1)[1:]
+    assert [drop_session(view) for view in actual] == [drop_session(view) for view in expected]
+    assert resumed.build_view()["stats"] == uninterrupted.build_view()["stats"]
 
-    stats = whole.build_view()["stats"]
+    stats = uninterrupted.build_view()["stats"]
     assert stats["hands"] == HANDS
-    won = sum(view["result"]["won"][0] for view in ends)
+    won = sum(view["result"]["won"][0] for view in expected)
     assert stats["won"] == won
     assert stats["curve"][-1] == pytest.approx(won * get_result_scale_and_unit(game(name))[0])
-    seats = {view["players"][0]["seat"] for view in ends}
-    assert seats >= set(range(game(name).definitions["seats"].min()))  # the button goes round
-    for view in ends:
+    seats = {view["players"][0]["seat"] for view in expected}
+    assert seats >= set(range(game(name).definitions["seats"].min()))  # the button moves
+    for view in expected:
         assert sum(view["result"]["won"]) == 0
         assert json.loads(json.dumps(view))["result"]["won"] == view["result"]["won"]
-        at = [one["seat"] for one in view["players"] if one["seat"] is not None]
-        assert sorted(at) == list(range(len(view["table"]["seats"])))
-    text = whole.format_hand(HANDS, "text")
+        taken = [player["seat"] for player in view["players"] if player["seat"] is not None]
+        assert sorted(taken) == list(range(len(view["table"]["seats"])))
+    text = uninterrupted.format_hand(HANDS, "text")
     assert text.startswith(f"{name}, {game(name).hand_noun} {HANDS}\n")
     assert "you" in text
 
 
-def hidden_changed(hand):
-    """The table with other cards in the deck's places that the person does not see."""
-    others = other_deals(hand.setup.game, hand.record[0], hand.person_seat, 2)
-    return [np.array([record]) for record in others]
+def change_hidden_cards(hand):
+    """Return tables with other cards where the person does not see them."""
+    records = other_deals(hand.setup.game, hand.record[0], hand.person_seat, 2)
+    return [np.array([record]) for record in records]
 
 
 @pytest.mark.parametrize("name", GAMES)
-def test_a_view_depends_on_what_the_person_knows_alone(name):
+def test_view_does_not_depend_on_hidden_cards(name):
     session = Session.create(table(name), None, 1003)
     view, checked = session.build_view(), 0
     generator = np.random.default_rng(2)
@@ -116,20 +116,20 @@ def test_a_view_depends_on_what_the_person_knows_alone(name):
             view = session.deal_next_hand(view["turn"])
             continue
         hand = session.current_hand
-        for record in hidden_changed(hand):
+        for record in change_hidden_cards(hand):
             session.current_hand = replace(hand, record=record)
             assert session.build_view() == view
             checked += 1
         session.current_hand = hand
         text = json.dumps(view)
-        for hidden in ("deck", "seed", "key", "draws", str(session._seed)):
-            assert f'"{hidden}"' not in text.replace('"key": "', "")
+        for key in ("deck", "seed", "key", "draws", str(session._seed)):
+            assert f'"{key}"' not in text.replace('"key": "', "")
         moves = view["moves"][-2:]
         view = session.act(view["turn"], moves[int(generator.integers(len(moves)))]["action"])
     assert checked > 5
 
 
-def test_what_is_not_allowed_changes_nothing():
+def test_illegal_moves_and_stale_requests_change_nothing():
     session = Session.create(table("nolimit_holdem", "call", "uniform"), None, 1)
     view = session.build_view()
     for action in (True, 1.0, "1", None, -1, 3, 10**30, {"to": 3}, {"to": "9"}, {}, {"to": 201}):
@@ -154,17 +154,17 @@ def test_what_is_not_allowed_changes_nothing():
 
 
 def test_hints_have_values_and_grids():
-    """A grid is of the board and what happened alone, and its cell of one's own hand fits."""
+    """Hints and grids do not depend on cards that the person does not see."""
     session = Session.create(table("limit_holdem", "call", "lhe_ppo"), None, 1)
     view = session.build_view()
     for _ in range(2):
         hint, hand = session.get_hint(view["turn"]), session.current_hand
         (grid,) = explore_ranges(hand, {}, None, "", ["lhe_ppo"])["grids"]
-        for record in hidden_changed(hand):
+        for record in change_hidden_cards(hand):
             session.current_hand = replace(hand, record=record)
             assert session.get_hint(view["turn"]) == hint
         session.current_hand = hand
-        assert abs(hint["value"]) < 48_000  # mbb; a hand takes 48 big blinds at most
+        assert abs(hint["value"]) < 48_000  # mbb; a pot has at most 48 big blinds
         assert len(grid["probs"]) == 13
         assert sum(grid["probs"][0][0]) == pytest.approx(1)
         view = session.act(view["turn"], 1)
@@ -172,27 +172,27 @@ def test_hints_have_values_and_grids():
     assert leduc.get_hint(leduc.turn_id)["value"] is None
 
 
-def test_an_unfinished_hand_is_abandoned_and_an_incomplete_line_dropped(tmp_path):
+def test_resume_drops_unfinished_hand_and_incomplete_line(tmp_path):
     session = Session.create(table("leduc"), tmp_path, 7)
-    ends = play(session, 3)
-    unfinished = session.deal_next_hand(ends[-1]["turn"])
+    final_views = play(session, 3)
+    unfinished = session.deal_next_hand(final_views[-1]["turn"])
     (file,) = tmp_path.iterdir()
     with file.open("a") as file_end:
         file_end.write('{"hand": 4, "var')
     session.close()
-    again = Session.resume(file, table("leduc"))
-    assert again.build_view()["stats"]["hands"] == 3
-    assert again.build_view()["hand"] == 3
+    resumed = Session.resume(file, table("leduc"))
+    assert resumed.build_view()["stats"]["hands"] == 3
+    assert resumed.build_view()["hand"] == 3
     with pytest.raises(StaleRequestError):
-        again.act(unfinished["turn"], 1)
-    view = again.deal_next_hand(again.build_view()["turn"])
+        resumed.act(unfinished["turn"], 1)
+    view = resumed.deal_next_hand(resumed.build_view()["turn"])
     assert view["hand"] == 5
-    again.close()
+    resumed.close()
     assert Session.resume(file, table("leduc")).build_view()["stats"]["hands"] == 3
 
 
-def test_a_hand_that_cant_be_written_down_is_not_shown(tmp_path, monkeypatch):
-    """The disk is full at the end of a hand: nothing is lost, and the same move ends it later."""
+def test_result_that_cannot_be_saved_is_not_shown(tmp_path, monkeypatch):
+    """If the disk is full at the end of a hand, the same move can be made again later."""
     session = Session.create(table("kuhn", "call"), tmp_path, 7)
     (file,) = tmp_path.iterdir()
     before, view = file.read_bytes(), session.build_view()
@@ -209,24 +209,24 @@ def test_a_hand_that_cant_be_written_down_is_not_shown(tmp_path, monkeypatch):
     assert Session.resume(file, table("kuhn", "call")).build_view()["stats"]["hands"] == 1
 
 
-def test_a_session_is_played_in_one_place_at_a_time(tmp_path):
-    begun = Session.create(table("kuhn"), tmp_path, 7)
-    play(begun, 2)
+def test_open_session_cannot_be_opened_a_second_time(tmp_path):
+    original = Session.create(table("kuhn"), tmp_path, 7)
+    play(original, 2)
     (file,) = tmp_path.iterdir()
     with pytest.raises(ConfigError) as error:
         Session.resume(file, table("kuhn"))
     assert str(error.value) == f"{file} is in use: its session is open elsewhere"
-    begun.close()
+    original.close()
     resumed = Session.resume(file, table("kuhn"))
     assert resumed.build_view()["stats"]["hands"] == 2
-    del resumed  # whoever is dropped needs no closing
-    again = Session.resume(file, table("kuhn"))
-    play(again, 2)
-    assert again.build_view()["stats"]["hands"] == 3
+    del resumed  # releases the file without a call of `close`
+    resumed_again = Session.resume(file, table("kuhn"))
+    play(resumed_again, 2)
+    assert resumed_again.build_view()["stats"]["hands"] == 3
 
 
-def line_changed(file, number, **changes):
-    """A copy of a session's file in which one line is another."""
+def change_line(file, number, **changes):
+    """Return a copy of a session's file with one line changed."""
     lines = [json.loads(line) for line in file.read_text().splitlines()]
     lines[number] |= changes
     copy = file.with_name(f"{secrets.token_hex(8)}.jsonl")
@@ -234,89 +234,89 @@ def line_changed(file, number, **changes):
     return copy
 
 
-def test_files_that_are_no_sessions_are_refused(tmp_path):
+def test_damaged_or_mismatched_session_files_are_refused(tmp_path):
     play(Session.create(table("kuhn"), tmp_path, 7), 2)
     (file,) = tmp_path.iterdir()
     hand = json.loads(file.read_text().splitlines()[2])
-    for other in (table("kuhn", "call"), table("leduc")):
+    for other_table in (table("kuhn", "call"), table("leduc")):
         with pytest.raises(ConfigError, match="of another table"):
-            Session.resume(file, other)
-    wrong = [("deck", [2, 2]), ("actions", [9]), ("won", [-won for won in hand["won"]])]
-    for key, value in [*wrong, ("player_of_seat", [1, 1]), ("player_of_seat", [0, 1, 2])]:
+            Session.resume(file, other_table)
+    changes = [("deck", [2, 2]), ("actions", [9]), ("won", [-won for won in hand["won"]])]
+    for key, value in [*changes, ("player_of_seat", [1, 1]), ("player_of_seat", [0, 1, 2])]:
         with pytest.raises(ConfigError, match="hand 1 is no hand of kuhn"):
-            Session.resume(line_changed(file, 2, **{key: value}), table("kuhn"))
-    nested = line_changed(file, 2)
+            Session.resume(change_line(file, 2, **{key: value}), table("kuhn"))
+    nested = change_line(file, 2)
     nested.write_text(nested.read_text() + "[" * 100_000 + "\n")
-    wrong = [(0, "seed", "7"), (0, "seed", -1), (2, "hand", "1"), (2, "actions", [[1]])]
-    wrong += [(2, "ev_adjusted", value) for value in (float("inf"), 1e308, {})]
-    for damaged in (nested, *(line_changed(file, n, **{key: value}) for n, key, value in wrong)):
+    changes = [(0, "seed", "7"), (0, "seed", -1), (2, "hand", "1"), (2, "actions", [[1]])]
+    changes += [(2, "ev_adjusted", value) for value in (float("inf"), 1e308, {})]
+    for damaged in (nested, *(change_line(file, n, **{key: value}) for n, key, value in changes)):
         with pytest.raises(ConfigError, match="is not a file of a session"):
             Session.resume(damaged, table("kuhn"))
 
 
-# What moves of Kuhn poker lose against its equilibria, whatever the first seat's chance to bet with
-# the jack: seat, card and the actions before -> action -> antes.
-KUHN = {"0 J": {"call": 0, "raise": 0}, "0 K": {"call": 0, "raise": 0}}
-KUHN["0 Q"] = {"call": 0, "raise": 1 / 6}  # a bet earns -1/2, a check -1/3
+# Losses of moves in Kuhn poker against an equilibrium, in antes, by information set and action; all
+# equilibria agree on them. An information set is: seat, card and previous actions.
+KUHN_LOSSES = {"0 J": {"call": 0, "raise": 0}, "0 K": {"call": 0, "raise": 0}}
+KUHN_LOSSES["0 Q"] = {"call": 0, "raise": 1 / 6}  # a bet earns -1/2, a check -1/3
 for seat_and_bet in ("0 {} cr", "1 {} r"):
     losses = {"J": {"fold": 0, "call": 1}, "Q": {"fold": 0, "call": 0}, "K": {"fold": 3, "call": 0}}
-    KUHN |= {seat_and_bet.format(card): loss for card, loss in losses.items()}
+    KUHN_LOSSES |= {seat_and_bet.format(card): loss for card, loss in losses.items()}
 
 
-def test_losses_in_kuhn_poker(tmp_path):
-    """After a check a king that does not bet loses the calls of a queen, which depend on alpha."""
+def test_action_losses_in_kuhn_poker_match_theory(tmp_path):
+    """A king that checks behind loses the calls of a queen, whose probability depends on alpha."""
     alpha = 0.2
-    played = game("kuhn")
+    definition = game("kuhn")
     bot = tmp_path / "bot.yaml"
     bot_class = "poker_rl.players.bots.kuhn_equilibrium_bot.KuhnEquilibriumBot"
     bot.write_text(f"_target_: {bot_class}\nalpha: {alpha}\n")
-    tree = get_tree(played)
-    policy = load_player(str(bot), played).action_probs(tree.infoset_records)
-    lost = compute_action_losses(tree, policy)
-    checked = (1 / 3 + alpha) / (2 - alpha)  # a queen that calls, among its jacks and queens
-    after_check = {"1 K c": {"call": checked, "raise": 0}}
-    for name, of_action in {**KUHN, **after_check}.items():
-        row = lost[tree.infoset_names.index(name)]
-        for action, antes in of_action.items():
+    tree = get_tree(definition)
+    policy = load_player(str(bot), definition).action_probs(tree.infoset_records)
+    losses = compute_action_losses(tree, policy)
+    queen_call_prob = (1 / 3 + alpha) / (2 - alpha)  # calling queens among the jacks and queens
+    after_check = {"1 K c": {"call": queen_call_prob, "raise": 0}}
+    for name, losses_by_action in {**KUHN_LOSSES, **after_check}.items():
+        row = losses[tree.infoset_names.index(name)]
+        for action, expected in losses_by_action.items():
             number = ["fold", "call", "raise"].index(action)
-            assert row[number] == pytest.approx(antes, abs=1e-9), (name, action)
-    assert np.isnan(lost[~tree.legal_mask]).all()
+            assert row[number] == pytest.approx(expected, abs=1e-9), (name, action)
+    assert np.isnan(losses[~tree.legal_mask]).all()
 
 
-def test_a_review_of_kuhn_poker():
-    """A known cost alone decides the grade, whatever the adviser does."""
+def test_review_of_kuhn_poker_grades_by_known_costs():
+    """Where the cost is known, it decides the grade, not the adviser."""
     session = Session.create(table("kuhn", "uniform", "call"), None, 7)
     graded = set()
     for view in play(session, 60):
         review = session.review_hand(view["hand"])
         assert review["won"] == view["result"]["won"]
-        line = ""
+        history = ""
         for step in review["steps"]:
-            action = next(one["name"] for one in step["probs"] if one["label"] == step["label"])
+            action = next(move["name"] for move in step["probs"] if move["label"] == step["label"])
             card = step["table"]["seats"][step["seat"]]["cards"][0]
-            name = f"{step['seat']} {card} {line}".strip()
+            infoset = f"{step['seat']} {card} {history}".strip()
             assert (step["grade"] is not None) == (step["player_index"] == 0)
             if step["grade"] is not None:
-                assert sum(one["prob"] for one in step["equilibrium"]) == pytest.approx(1)
-                if name in KUHN:
-                    cost = KUHN[name][action]
+                assert sum(move["prob"] for move in step["equilibrium"]) == pytest.approx(1)
+                if infoset in KUHN_LOSSES:
+                    cost = KUHN_LOSSES[infoset][action]
                     assert step["grade"]["grader"] == "an equilibrium"
                     assert step["grade"]["cost"] == pytest.approx(cost, abs=1e-6)
-                    words = ["fine", "inaccuracy", "mistake"]
-                    assert step["grade"]["word"] == words[(cost > 0.05) + (cost > 0.25)]
-                    graded.add((name, action))
-            line += action[0]
+                    grades = ["fine", "inaccuracy", "mistake"]
+                    assert step["grade"]["word"] == grades[(cost > 0.05) + (cost > 0.25)]
+                    graded.add((infoset, action))
+            history += action[0]
     assert {("0 Q", "raise"), ("1 K r", "fold"), ("0 J cr", "call")} <= graded
 
 
-def test_grades_without_a_known_cost():
-    """The adviser's probability grades; all bets count as one; without an adviser no grade."""
+def test_adviser_grades_moves_without_a_known_cost():
+    """The adviser's total probability of all bets decides; without an adviser there is no grade."""
     holdem, kuhn_3p = game("nolimit_holdem"), game("kuhn_3p")
     records = deal_tables(holdem).records
-    for name, words in (("raise", "mistake mistake fine"), ("call", "mistake fine mistake")):
+    for name, expected in (("raise", "mistake mistake fine"), ("call", "mistake fine mistake")):
         adviser = NamedPlayer(name, load_player(name, holdem))
         grades = [grade_move(holdem, records, action, adviser) for action in (0, 1, 7)]
-        assert [grade and grade.word for grade in grades] == words.split()
+        assert [grade and grade.word for grade in grades] == expected.split()
         assert {(grade.cost, grade.grader) for grade in grades if grade} == {(None, name)}
     assert grade_move(kuhn_3p, deal_tables(kuhn_3p).records, 1, None) is None
     sizes = game("nolimit_holdem_sizes")
@@ -325,8 +325,8 @@ def test_grades_without_a_known_cost():
     assert grade_move(sizes, records, 3, adviser).prob == pytest.approx(3 / 5)
 
 
-def test_bets_of_any_amount_are_added_up_by_size():
-    """The parts hold every legal bet once; their probabilities and values are those of the bets."""
+def test_bets_of_any_amount_are_grouped_by_size():
+    """Each legal bet is in one group, which sums probabilities and averages values."""
     holdem = game("nolimit_holdem")
     tables = deal_tables(holdem)
     legal = np.flatnonzero(tables.legal_mask()[0])
@@ -334,34 +334,34 @@ def test_bets_of_any_amount_are_added_up_by_size():
     probs[legal] = 1 / len(legal)
     values[[4, 6, 8]] = 2.0, 3.0, 7.0
     groups = group_moves(holdem, tables.records, probs, values, taken_action=7)
-    assert [(one.label, one.amounts) for one in groups if one.is_subgroup] == [
+    assert [(group.label, group.amounts) for group in groups if group.is_subgroup] == [
         ("minimum", "2 bb, 4 chips"),
         ("about half pot", "2.5 bb, 5 chips"),
         ("about the pot", "3 to 4 bb, 6 to 8 chips"),
         ("larger", "4.5 to 99.5 bb, 9 to 199 chips"),
         ("all-in", "100 bb, 200 chips"),
     ]
-    (total,) = [one for one in groups if one.label == "Raise"]
-    parts = [one for one in groups if one.is_subgroup]
-    bets = [a for one in parts for a in range(one.first_action, one.last_action + 1)]
+    (total,) = [group for group in groups if group.label == "Raise"]
+    parts = [group for group in groups if group.is_subgroup]
+    bets = [a for part in parts for a in range(part.first_action, part.last_action + 1)]
     assert bets == legal[legal >= 4].tolist()
-    assert total.prob == pytest.approx(sum(one.prob for one in parts)) == pytest.approx(197 / 199)
-    assert [one.label for one in parts if one.is_taken] == ["about the pot"]
+    assert total.prob == pytest.approx(sum(part.prob for part in parts)) == pytest.approx(197 / 199)
+    assert [part.label for part in parts if part.is_taken] == ["about the pot"]
     pot_value = pytest.approx(2.5)
-    assert [one.value for one in parts] == [1.0, None, pot_value, None, None]  # big blinds
+    assert [part.value for part in parts] == [1.0, None, pot_value, None, None]  # big blinds
 
 
-def test_short_names_of_players():
-    """A run is its folder's name, or more of its path where that is of several."""
+def test_short_player_names_stay_unique():
+    """A run is called by its folder, or by more of its path if that is not unique."""
     run = "outputs/kuhn/ppo/mine@300:current"
     names = {run: "mine", "leduc_ac:greedy": "leduc_ac:greedy", "bots/wild.yaml": "wild"}
     assert shorten_names(list(names)) == names
-    other, far = run.replace("current", "average"), run.replace("outputs", "elsewhere")
-    assert shorten_names([run, other]) == {run: "mine@300:current", other: "mine@300:average"}
-    assert shorten_names([run, far]) == {run: run, far: far}
+    average, moved = run.replace("current", "average"), run.replace("outputs", "elsewhere")
+    assert shorten_names([run, average]) == {run: "mine@300:current", average: "mine@300:average"}
+    assert shorten_names([run, moved]) == {run: run, moved: moved}
 
 
-def test_results_over_sessions_and_all_hands(tmp_path):
+def test_results_and_hands_are_collected_over_sessions(tmp_path):
     won = []
     for seed in (1, 2):
         session = Session.create(table("nolimit_holdem_6p", "call"), tmp_path / "any", seed)
@@ -372,44 +372,43 @@ def test_results_over_sessions_and_all_hands(tmp_path):
     assert session.format_all_hands("text").count("nolimit_holdem_6p, hand ") == 20
     (tmp_path / "any" / "damaged.jsonl").write_text('{"table": 3}\n')
     file, saved = tmp_path / "any" / f"{session.session_id}.jsonl", session.setup.to_dict()
-    for unit_chips in (4, 0):  # other rules, which have a row of their own; a damaged file
+    for unit_chips in (4, 0):  # other rules, which get their own row; a damaged file
         changed = saved["game"] | {"unit_chips": unit_chips}
-        line_changed(file, 0, table=saved | {"game": changed})
-    row, other = summarize_sessions_by_table(tmp_path)
-    assert (other["sessions"], other["mean"]) == (1, pytest.approx(np.mean(won[20:]) / 4 * 100))
+        change_line(file, 0, table=saved | {"game": changed})
+    row, variant = summarize_sessions_by_table(tmp_path)
+    assert (variant["sessions"], variant["mean"]) == (1, pytest.approx(np.mean(won[20:]) / 4 * 100))
     assert (row["game"], row["against"]) == ("nolimit_holdem_6p", "5 x call")
     assert (row["sessions"], row["hands"], row["unit"]) == (2, 40, "bb/100")
     assert row["mean"] == pytest.approx(np.mean(won) / 2 * 100)
     assert row["ev_adjusted"]["half_width"] < row["half_width"]
 
 
-def test_ranges_of_any_line():
-    """A grid is that of the player, without the cards of the board and without hidden cards."""
+def test_range_explorer_follows_any_actions_and_board():
+    """A grid excludes cards of the board and does not depend on hidden cards."""
     session = Session.create(table("limit_holdem", "call"), None, 1)
     hand = session.current_hand
-    others = {name: load_player(name, hand.setup.game) for name in ("sklansky", "mcts")}
-    here = explore_ranges(hand, others, None, "", [])
-    for record in hidden_changed(hand):
-        assert explore_ranges(replace(hand, record=record), others, None, "", []) == here
-    flop = explore_ranges(hand, others, [2, 1], "AsAdAh9c", ["sklansky", "call"])
+    players = {name: load_player(name, hand.setup.game) for name in ("sklansky", "mcts")}
+    expected = explore_ranges(hand, players, None, "", [])
+    for record in change_hidden_cards(hand):
+        assert explore_ranges(replace(hand, record=record), players, None, "", []) == expected
+    flop = explore_ranges(hand, players, [2, 1], "AsAdAh9c", ["sklansky", "call"])
     assert [step["label"] for step in flop["path"]] == ["Raise to 4", "Call 2"]
     assert (flop["board"], flop["pot"], flop["street"]) == ("AsAdAh", 8, "flop")
     sklansky, call = flop["grids"]
     assert call["mean"] == [0, 1, 0]
-    assert explore_ranges(hand, others, [], "", ["mcts"])["grids"][0]["mean"][2] > 0.1
+    assert explore_ranges(hand, players, [], "", ["mcts"])["grids"][0]["mean"][2] > 0.1
     assert call["probs"][0][0] is None  # only one ace is left
     assert sum(sklansky["mean"]) == pytest.approx(1)
-    assert explore_ranges(hand, others, [0], "", [])["moves"] == []  # the hand is over
+    assert explore_ranges(hand, players, [0], "", [])["moves"] == []  # the hand is over
     wrong = [([0, 1], "", []), ([9], "", []), ([2, 1], "AsAs", []), ([], "", ["nit"])]
     for actions, board, names in [*wrong, ([1, 1], "Zz", [])]:
         with pytest.raises(MoveNotAllowedError):
-            explore_ranges(hand, others, actions, board, names)
+            explore_ranges(hand, players, actions, board, names)
     with pytest.raises(MoveNotAllowedError, match="Only hold'em"):
-        explore_ranges(Session.create(table("kuhn"), None, 1).current_hand, others, [], "", [])
+        explore_ranges(Session.create(table("kuhn"), None, 1).current_hand, players, [], "", [])
 
 
-def test_how_a_person_plays_is_counted():
-    """Who always bets or raises puts money in before every flop."""
+def test_statistics_of_a_person_who_always_raises():
     session = Session.create(table("limit_holdem", "call"), None, 7)
     for _ in range(40):
         view = session.build_view()
@@ -418,5 +417,5 @@ def test_how_a_person_plays_is_counted():
         session.deal_next_hand(view["turn"])
     stats = view["stats"]
     rows = {name: text for name, text, _ in stats["rows"]}
-    assert (rows["VPIP"], rows["PFR"], "Aggression" in rows) == ("100%", "100%", False)  # no call
+    assert (rows["VPIP"], rows["PFR"], "Aggression" in rows) == ("100%", "100%", False)  # no calls
     assert 0 < stats["ev_adjusted"]["half_width"] < stats["half_width"]

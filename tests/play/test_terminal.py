@@ -1,4 +1,4 @@
-"""Play in a terminal, a line for each decision."""
+"""Play in a terminal, where each decision is a line of input."""
 
 import io
 import re
@@ -30,7 +30,7 @@ def play(monkeypatch, capsys):
     return play
 
 
-def test_a_hand_of_holdem(play):
+def test_holdem_hand_is_played_by_typed_moves(play):
     session = Session.create(make_table_setup("nolimit_holdem", "call"), None, 3)
     out = play(session, "r 3\nr\nx\nr 12\nh\nc\nc\nc\nv\ns\n\n")
     assert "from 4 to 200" in out
@@ -47,7 +47,7 @@ def test_a_hand_of_holdem(play):
 
 
 @pytest.mark.parametrize("line", ["r 12.5", "r -12", "r 12 12", "f", "r " + "9" * 5000])
-def test_a_line_that_is_no_move_changes_nothing(play, line):
+def test_invalid_line_changes_nothing(play, line):
     session = Session.create(make_table_setup("nolimit_holdem", "call"), None, 3)
     before = session.build_view()["turn"]
     out = play(session, f"{line}\n")
@@ -55,7 +55,7 @@ def test_a_line_that_is_no_move_changes_nothing(play, line):
     assert session.build_view()["turn"] == before
 
 
-def test_cards_are_typed(play):
+def test_big2_moves_are_typed_as_cards(play):
     session = Session.create(make_table_setup("big2", "lowest", "lowest", "lowest"), None, 3)
     move = next(move for move in session.build_view()["moves"] if move["cards"])
     out = play(session, f"3d 4d 6s\n{' '.join(move['cards']).upper()}\n")
@@ -64,7 +64,7 @@ def test_cards_are_typed(play):
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_a_session_of_a_changed_game_is_resumed(monkeypatch, capsys, get_refusal):
+def test_session_with_changed_game_settings_is_resumed(monkeypatch, capsys, get_refusal):
     monkeypatch.setattr(sys, "stdin", io.StringIO("c\nc\n\n"))
     start = ["play", "ui=terminal", "game=kuhn", "game.ante=2", "against=[call]", "seed=1"]
     assert run_command(*start) == 0
@@ -72,29 +72,29 @@ def test_a_session_of_a_changed_game_is_resumed(monkeypatch, capsys, get_refusal
     monkeypatch.setattr(sys, "stdin", io.StringIO("s\n"))
     assert run_command(*resume[1:]) == 0
     assert re.search(r"(Hands|Games) +1\n", capsys.readouterr().out)
-    for other in ("game=kuhn", "run=outputs", "seed=1"):
-        assert "session: has its own game, players and seed" in get_refusal(*resume[1:], other)
+    for setting in ("game=kuhn", "run=outputs", "seed=1"):
+        assert "session: has its own game, players and seed" in get_refusal(*resume[1:], setting)
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_the_best_released_player_advises(monkeypatch, capsys):
-    nobody = "Nobody gives advice at this table"
-    for game, words in (("leduc", "leduc_ac would"), ("kuhn_3p", nobody)):
+def test_bundled_player_advises_by_default(monkeypatch, capsys):
+    no_adviser = "Nobody gives advice at this table"
+    for game, message in (("leduc", "leduc_ac would"), ("kuhn_3p", no_adviser)):
         monkeypatch.setattr(sys, "stdin", io.StringIO("h\n"))
         assert run_command("play", "ui=terminal", "seed=1", f"game={game}", "against=[call]") == 0
-        assert words in capsys.readouterr().out
+        assert message in capsys.readouterr().out
 
 
-def test_ctrl_c_leaves(tmp_path):
+def test_ctrl_c_ends_the_program_and_prints_how_to_resume(tmp_path):
     with default_signals():
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         command = [*COMMAND, "game=kuhn", "against=[call]"]
-        program = subprocess.Popen(command, cwd=tmp_path, bufsize=0, **pipes)
+        process = subprocess.Popen(command, cwd=tmp_path, bufsize=0, **pipes)
     printed = b""
     while not printed.endswith(b"\n> "):
-        assert program.poll() is None
-        printed += program.stdout.read(1)
-    program.send_signal(signal.SIGINT)
-    out, err = program.communicate()
+        assert process.poll() is None
+        printed += process.stdout.read(1)
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate()
     assert b"Resume with: poker-rl play ui=terminal session=" in out
-    assert (program.returncode, err) == (130, b"")
+    assert (process.returncode, err) == (130, b"")

@@ -1,4 +1,4 @@
-"""The progress of a run, as lines in a pipe and as a table in a terminal."""
+"""`poker-rl watch`: progress of a run, as lines in a pipe and as a table in a terminal."""
 
 import json
 import sys
@@ -18,7 +18,7 @@ def run(tmp_path):
     return write_run_folder(str(tmp_path / "run"), rows, manifest={"status": "running"})
 
 
-def test_a_pipe_gets_a_line_for_each_row_until_the_end(run, monkeypatch, capsys):
+def test_pipe_gets_one_line_per_row_until_the_run_ends(run, monkeypatch, capsys):
     def add_last_row(seconds):
         with (run / "metrics.jsonl").open("a") as file:
             file.write(json.dumps(make_row(100, 0.125)) + "\n")
@@ -36,16 +36,16 @@ def test_a_pipe_gets_a_line_for_each_row_until_the_end(run, monkeypatch, capsys)
     assert third.endswith("time: 0:10:00 spent")
 
 
-def test_ctrl_c_leaves_the_table(run, monkeypatch, capsys):
+def test_table_stays_on_the_screen_after_ctrl_c(run, monkeypatch, capsys):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setattr(watch_run.time, "sleep", Mock(side_effect=KeyboardInterrupt))
     assert run_command("watch", str(run)) == 130
-    shown = capsys.readouterr().out
-    assert "0.25 ante/hand  █▁" in shown
-    assert "running" in shown
+    out = capsys.readouterr().out
+    assert "0.25 ante/hand  █▁" in out
+    assert "running" in out
 
 
-def test_mistakes_are_named(run, monkeypatch, get_refusal):
+def test_mistakes_are_explained(run, monkeypatch, get_refusal):
     assert "is no run folder" in get_refusal("watch", str(run.parent))
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     monkeypatch.setattr(plugins, "find_spec", lambda name: None)

@@ -44,22 +44,22 @@ TUNE = ["tune", "out=study", RUN, SPACE]  # runs of less than a second
 
 
 @pytest.fixture(autouse=True)
-def quick(monkeypatch):
+def save_no_figures(monkeypatch):
     """Save no figures, which take most of the time."""
     monkeypatch.setattr(tune_module, "save_figures", lambda *_: None)
 
 
-def study(folder="study"):
+def load_trials(folder="study"):
     """Return the trials of a study."""
     storage = f"sqlite:///{Path(folder).resolve()}/study.db"
     return optuna.load_study(study_name="poker-rl", storage=storage).trials
 
 
-def states(folder="study"):
-    return [trial.state.name for trial in study(folder)]
+def get_states(folder="study"):
+    return [trial.state.name for trial in load_trials(folder)]
 
 
-def manifest(run):
+def read_manifest(run):
     return json.loads(Path("study/kuhn/dcfr", run, "manifest.json").read_text())
 
 
@@ -67,29 +67,29 @@ def mean_exploitability(folders):
     return fmean(read_last_row(folder)["eval/average/exploitability"] for folder in folders)
 
 
-def test_a_study_is_resumed_by_its_command_and_prints_how_to_repeat_the_best(capsys):
-    beside = RUN.replace("]", ",algo.alpha=1.5]")  # which is searched too
-    arguments = replace_settings(TUNE, beside, "seeds=[3,4]", "pruner=none")
+def test_study_resumes_and_prints_a_command_to_repeat_the_best(capsys):
+    overrides = RUN.replace("]", ",algo.alpha=1.5]")  # alpha is searched, too
+    arguments = replace_settings(TUNE, overrides, "seeds=[3,4]", "pruner=none")
     assert run_command(*arguments, "trials=1") == 0
     assert run_command(*arguments, "trials=3") == 0
-    assert states() == ["COMPLETE"] * 3
-    for trial in study():
+    assert get_states() == ["COMPLETE"] * 3
+    for trial in load_trials():
         folders = [Path(f"study/kuhn/dcfr/trial-{trial.number}_seed-{seed}") for seed in (3, 4)]
         assert trial.value == mean_exploitability(folders)
     *_, message, command = capsys.readouterr().out.splitlines()
-    best = min(study(), key=lambda trial: trial.value or 0.0)
-    begins = f"best: trial {best.number}, exploitability {best.value:.4g}, the mean of seeds 3,4: "
+    best = min(load_trials(), key=lambda trial: trial.value or 0.0)
+    start = f"best: trial {best.number}, exploitability {best.value:.4g}, the mean of seeds 3,4: "
     folders = [f"kuhn/dcfr/trial-{best.number}_seed-{seed}" for seed in (3, 4)]
-    assert message == begins + ", ".join(folders)
+    assert message == start + ", ".join(folders)
     assert run_command(*shlex.split(command)[1:]) == 0
     assert len(list_runs("kuhn/dcfr")) == 2
     assert mean_exploitability(list_runs("kuhn/dcfr")) == best.value
     assert run_command(*arguments, "trials=3") == 0  # nothing is left to do
-    assert len(study()) == 3
+    assert len(load_trials()) == 3
 
 
-def test_two_processes_share_a_study_and_one_resumes_the_trial_of_the_other():
-    # The other process never comes to the end of its first run, though it gives signs of life.
+def test_lost_trial_of_another_process_is_resumed():
+    # The other process never finishes its first run, but keeps the lock of its trial.
     program = (
         "import time; from poker_rl.training.trainer import Trainer;"
         "Trainer.finish = lambda _: time.sleep(1e3);"
@@ -97,72 +97,72 @@ def test_two_processes_share_a_study_and_one_resumes_the_trial_of_the_other():
     )
     command = [sys.executable, "-c", program, *TUNE, "trials=2"]
     outputs = {"stderr": subprocess.DEVNULL, "stdout": subprocess.PIPE, "text": True}
-    other = subprocess.Popen(command, env=ENVIRONMENT, **outputs)
-    assert other.stdout.readline().startswith("trial 0: ")
-    assert other.stdout.readline().startswith("run folder: ")
+    other_process = subprocess.Popen(command, env=ENVIRONMENT, **outputs)
+    assert other_process.stdout.readline().startswith("trial 0: ")
+    assert other_process.stdout.readline().startswith("run folder: ")
 
-    def kill_once_a_trial_is_complete():  # by this process, while the other one is alive
-        until(lambda: "COMPLETE" in states(), other)
-        other.kill()
+    def kill_once_a_trial_is_complete():  # in this process
+        until(lambda: "COMPLETE" in get_states(), other_process)
+        other_process.kill()
 
     threading.Thread(target=kill_once_a_trial_is_complete, daemon=True).start()
     try:
         assert run_command(*TUNE, "trials=2") == 0
     finally:
-        other.kill()
-        other.communicate()
-    lost, own, again = study()
-    assert [trial.state.name for trial in (lost, own, again)] == ["FAIL", "COMPLETE", "COMPLETE"]
-    assert again.params == lost.params != own.params
+        other_process.kill()
+        other_process.communicate()
+    lost, own, retried = load_trials()
+    assert [trial.state.name for trial in (lost, own, retried)] == ["FAIL", "COMPLETE", "COMPLETE"]
+    assert retried.params == lost.params != own.params
     folders = sorted(path.name for path in Path("study/kuhn/dcfr").iterdir())
     assert folders == ["trial-0_seed-0", "trial-1_seed-0"]  # the first is resumed
-    assert len(manifest("trial-0_seed-0")["resumed"]) == 1
+    assert len(read_manifest("trial-0_seed-0")["resumed"]) == 1
 
 
-def test_lost_trials_are_tried_again_or_given_up(capsys):
+def test_lost_trials_are_retried_a_limited_number_of_times(capsys):
     assert run_command(*TUNE, "trials=1") == 0
     storage = f"sqlite:///{Path('study').resolve()}/study.db"
-    other = optuna.load_study(study_name="poker-rl", storage=storage)  # whose process has no lock
-    other.ask()
-    other.ask().set_user_attr("tries", trial_module.MAX_TRIES)
-    assert states() == ["COMPLETE", "RUNNING", "RUNNING"]
+    other_study = optuna.load_study(study_name="poker-rl", storage=storage)  # holds no locks
+    other_study.ask()
+    other_study.ask().set_user_attr("tries", trial_module.MAX_TRIES)
+    assert get_states() == ["COMPLETE", "RUNNING", "RUNNING"]
     assert run_command(*TUNE, "trials=2") == 0
-    assert states() == ["COMPLETE", "FAIL", "FAIL", "COMPLETE"]
-    assert study()[-1].user_attrs == {"first_try": 1, "tries": 2}
+    assert get_states() == ["COMPLETE", "FAIL", "FAIL", "COMPLETE"]
+    assert load_trials()[-1].user_attrs == {"first_try": 1, "tries": 2}
     assert "trial 2: given up after 5 tries\n" in capsys.readouterr().err
 
 
-def test_a_stopped_study_is_saved_and_resumed(monkeypatch, capsys):
-    def stopped(self, row):
+def test_interrupted_study_is_resumed(monkeypatch, capsys):
+    def get_metric_and_stop(self, row):
         if row["iterations"]:
             signal.raise_signal(signal.SIGTERM)
         return 0.5
 
     with monkeypatch.context() as patch:
-        patch.setattr(trial_module.Objective, "get_metric", stopped)
+        patch.setattr(trial_module.Objective, "get_metric", get_metric_and_stop)
         assert run_command(*TUNE, "trials=1") == 143
     assert "poker-rl: stopped; to resume, give the same command\n" in capsys.readouterr().err
     assert run_command(*TUNE, "trials=1") == 0
-    first, again = study()
-    assert [first.state.name, again.state.name] == ["FAIL", "COMPLETE"]
-    assert again.params == first.params
-    assert manifest("trial-0_seed-0")["resumed"][0]["from"]["iterations"] == 10
+    first, retried = load_trials()
+    assert [first.state.name, retried.state.name] == ["FAIL", "COMPLETE"]
+    assert retried.params == first.params
+    assert read_manifest("trial-0_seed-0")["resumed"][0]["from"]["iterations"] == 10
     assert [path.name for path in Path("study/kuhn/dcfr").iterdir()] == ["trial-0_seed-0"]
 
 
 def test_bad_and_refused_trials_are_pruned(monkeypatch, capsys):
-    given = iter([1.5, 1.5, -5.0, -5.0, "much", "much"])  # -5 forgets all regret
-    monkeypatch.setattr(trial_module, "format_overrides", lambda _: [f"algo.alpha={next(given)}"])
+    alphas = iter([1.5, 1.5, -5.0, -5.0, "much", "much"])  # -5 forgets all regret
+    monkeypatch.setattr(trial_module, "format_overrides", lambda _: [f"algo.alpha={next(alphas)}"])
     assert run_command(*TUNE, "trials=3", "startup_trials=1", "warmup_share=0.5") == 0
-    assert states() == ["COMPLETE", "PRUNED", "PRUNED"]
+    assert get_states() == ["COMPLETE", "PRUNED", "PRUNED"]
     out = capsys.readouterr().out
     assert "trial 1: ended early, within the run of seed 0\n" in out
     assert 'trial 2: ended early, refused: algo.alpha: "much" is not a number\n' in out
     bad = Path("study/kuhn/dcfr/trial-1_seed-0")
-    assert read_last_row(bad)["iterations"] == 20  # before half of the budget none is ended
-    assert manifest(bad.name)["status"] == "interrupted"
+    assert read_last_row(bad)["iterations"] == 20  # no trial is pruned before half of the budget
+    assert read_manifest(bad.name)["status"] == "interrupted"
     assert run_command("compare", "study") == 0
-    assert run_command("train", f"resume={bad}") == 0  # a run like any other
+    assert run_command("train", f"resume={bad}") == 0  # a pruned run can be resumed
 
 
 @pytest.mark.parametrize(
@@ -179,12 +179,12 @@ def test_bad_and_refused_trials_are_pruned(monkeypatch, capsys):
     ],
 )
 def test_wrong_settings_create_no_files(arguments, message, get_refusal):
-    named = [] if not arguments or "tune=nope" in arguments else ["tune=vpg_kuhn"]
-    assert get_refusal("tune", *named, *arguments).startswith(message)
+    option = [] if not arguments or "tune=nope" in arguments else ["tune=vpg_kuhn"]
+    assert get_refusal("tune", *option, *arguments).startswith(message)
     assert not list(Path().iterdir())
 
 
-def test_an_unknown_metric_is_refused(capsys, monkeypatch):
+def test_unknown_metric_is_refused(capsys, monkeypatch):
     for metric in ("loss/missing", "exploitable"):  # after some training, and before it
         assert run_command(*replace_settings(TUNE, f"metric={metric}", "out=a/b")) == 2
         assert f"metric: a run records no {metric}; it records " in capsys.readouterr().err
@@ -192,11 +192,11 @@ def test_an_unknown_metric_is_refused(capsys, monkeypatch):
         monkeypatch.delattr(Trainer, "train_until_budget", raising=False)
 
 
-def test_the_folder_of_another_study_is_refused(get_refusal):
+def test_folder_of_another_study_is_refused(get_refusal):
     assert run_command(*TUNE, "trials=1") == 0
     assert run_command(*replace_settings(TUNE, "out=study%2f", "trials=1")) == 0  # a name, no URL
-    other = SPACE.replace("0.5", "0.6")
-    message = get_refusal(*replace_settings(TUNE, other))
+    other_space = SPACE.replace("0.5", "0.6")
+    message = get_refusal(*replace_settings(TUNE, other_space))
     assert "out: study holds a study with another search_space.algo.alpha.low;" in message
     assert "with another metric;" in get_refusal(*TUNE, "metric=value")
     Path("mine").mkdir()
@@ -211,11 +211,11 @@ def test_shipped_studies_can_be_trained(name):
     search_space = parse_search_space(settings["search_space"])
     build_checked_root_config(settings["train_overrides"], search_space, list_option_dirs(None))
     values = {
-        key: getattr(one, "choices", None) or (one.low, one.high)
-        for key, one in search_space.items()
+        key: getattr(range_, "choices", None) or (range_.low, range_.high)
+        for key, range_ in search_space.items()
     }
     for number in range(max(map(len, values.values()))):
-        words = format_overrides({key: one[number % len(one)] for key, one in values.items()})
-        config = compose_plain_config([*settings["train_overrides"], *words])
+        trial = format_overrides({key: each[number % len(each)] for key, each in values.items()})
+        config = compose_plain_config([*settings["train_overrides"], *trial])
         game = build(config["game"], "game", Game)
         build_algorithm(convert_horizons_to_steps(config), game, torch.device("cpu"), 0)

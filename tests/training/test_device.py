@@ -1,4 +1,4 @@
-"""The device that `device=auto` takes where there is a GPU."""
+"""The device that `device=auto` chooses on a machine with a GPU, and hardware options."""
 
 import pytest
 import torch
@@ -23,12 +23,12 @@ SMALL = ["train", "game=kuhn", "algo=reinforce", "budget=2", "evaluation.deals=3
         ("experiment=nfsp_lhe", "cuda", "networks of this size"),
     ],
 )
-def test_the_faster_device(settings, device, reason):
+def test_auto_chooses_the_faster_device(settings, device, reason):
     config = compose_plain_config(settings.split())
     game = build(config["game"], "game", Game)
-    chosen, why = choose_faster_device(config, game)
+    chosen, explanation = choose_faster_device(config, game)
     assert chosen.type == device
-    assert reason in why
+    assert reason in explanation
 
 
 @pytest.mark.skipif(
@@ -36,7 +36,7 @@ def test_the_faster_device(settings, device, reason):
     reason="this build of torch would look for the GPU that the test pretends",
 )
 @pytest.mark.usefixtures("working_folder")
-def test_a_run_is_told_the_device_only_where_there_is_a_gpu(monkeypatch, capsys):
+def test_auto_device_is_printed_only_if_there_is_a_gpu(monkeypatch, capsys):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     assert run_command(*SMALL, "name=no_gpu") == 0
     assert "device:" not in capsys.readouterr().out
@@ -50,7 +50,7 @@ def test_a_run_is_told_the_device_only_where_there_is_a_gpu(monkeypatch, capsys)
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_hardware_settings_are_recorded_and_kept_by_a_resumed_run(monkeypatch, get_refusal):
+def test_hardware_settings_are_saved_and_kept_by_a_resumed_run(monkeypatch, get_refusal):
     monkeypatch.setattr("poker_rl.training.run_config.count_cores", lambda: 1)
     assert run_command(*TRAIN, "hardware=gpu", "device=cpu", "name=a") == 0
     (folder,) = list_runs()
@@ -58,12 +58,12 @@ def test_hardware_settings_are_recorded_and_kept_by_a_resumed_run(monkeypatch, g
     assert (config["threads"], config["precision"]) == (1, "high")
     assert run_command("train", f"resume={folder}", "budget=20") == 0
     assert read_last_row(folder)["iterations"] == 20
-    fixed = "hardware: a resumed run keeps its settings, only "
-    assert get_refusal("train", f"resume={folder}", "hardware=gpu").startswith(fixed)
+    message = "hardware: a resumed run keeps its settings, only "
+    assert get_refusal("train", f"resume={folder}", "hardware=gpu").startswith(message)
 
 
 @pytest.mark.usefixtures("working_folder")
-def test_hardware_options(get_refusal, capsys):
+def test_hardware_option_sets_device_threads_and_tables(get_refusal, capsys):
     problem = get_refusal("train", "algo=nfsp", "hardware=gpu_ppo", "device=cpu")
     assert problem.startswith("algo.minibatches: no such setting")
     assert run_command("train", "experiment=ppo_lhe", "hardware=gpu_ppo", "-c", "job") == 0

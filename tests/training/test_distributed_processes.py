@@ -1,4 +1,4 @@
-"""Worker processes of tasks, and a run in two processes, stopped, killed and resumed."""
+"""Runs in two processes that are stopped, killed and resumed; and pools of worker processes."""
 
 import json
 import multiprocessing
@@ -34,7 +34,7 @@ NFSP = ["algo=nfsp", "algo.tables=8", "algo.learning_starts=50", "algo.replay_ca
 SHORT = ["game=kuhn", "figures=false", "workers=2", "evaluate_every=500", "checkpoint_every=500"]
 
 
-def train(name, *settings):
+def build_command(name, *settings):
     """Return the command of a run in two processes, and its folder."""
     algo = settings[0].partition("=")[2]
     return ["train", *SHORT, *settings, f"name={name}"], Path(f"outputs/kuhn/{algo}/{name}")
@@ -42,15 +42,15 @@ def train(name, *settings):
 
 @contextmanager
 def signal_at_checkpoint(count, number):
-    """Send a signal to the second process after so many checkpoints in this context."""
-    others = set(multiprocessing.active_children())  # that a launcher keeps for its next jobs
+    """Send a signal to the second process at this checkpoint of the runs in this context."""
+    earlier_processes = set(multiprocessing.active_children())  # kept by a launcher
     save, saved = checkpoint.save_snapshot, 0
 
     def save_and_send(*arguments):
         nonlocal saved
         saved += 1
         if saved == count:
-            (process,) = set(multiprocessing.active_children()) - others
+            (process,) = set(multiprocessing.active_children()) - earlier_processes
             os.kill(process.pid or 0, number)
         return save(*arguments)
 
@@ -59,78 +59,78 @@ def signal_at_checkpoint(count, number):
         yield
 
 
-def left(folder):
-    """Return everything of both processes that must be equal in two runs of equal length."""
+def load_result(folder):
+    """Return all data of both processes that must be equal in two runs of equal length."""
     state = checkpoint.load_checked(folder / "state.pt")
-    (other,) = (folder / "workers").iterdir()
-    assert other.name == f"{state['progress']['decisions']}_1.pt"
-    return tiny.rows(folder), {**state, "recorder": None, "other": checkpoint.load_checked(other)}
+    (worker,) = (folder / "workers").iterdir()
+    assert worker.name == f"{state['progress']['decisions']}_1.pt"
+    return tiny.rows(folder), {**state, "recorder": None, "other": checkpoint.load_checked(worker)}
 
 
-def test_stopped_killed_and_resumed_equals_the_uninterrupted_run(monkeypatch, capsys):
-    others = set(multiprocessing.active_children())
-    command, undisturbed = train("whole", *NFSP, "budget=3500")
+def test_killed_and_resumed_run_equals_an_uninterrupted_one(monkeypatch, capsys):
+    earlier_processes = set(multiprocessing.active_children())
+    command, whole_folder = build_command("whole", *NFSP, "budget=3500")
     assert run_command(*command) == 0
-    rows, state = left(undisturbed)
+    rows, state = load_result(whole_folder)
     assert len(rows) >= 7
-    tables = [part["services"]["rollout"] for part in (state["algorithm"], state["other"])]
-    assert not torch.equal(tables[0]["tables"], tables[1]["tables"])  # cards of their own
-    dealt = sum(one["hands_played"] for one in tables)
-    assert state["progress"]["hands"] == dealt
+    rollouts = [part["services"]["rollout"] for part in (state["algorithm"], state["other"])]
+    assert not torch.equal(rollouts[0]["tables"], rollouts[1]["tables"])  # different cards
+    hands = sum(rollout["hands_played"] for rollout in rollouts)
+    assert state["progress"]["hands"] == hands
 
-    command, folder = train("broken", *NFSP, "budget=3500")
-    with signal_at_checkpoint(3, signal.SIGTERM):  # which reaches only one of them
+    command, folder = build_command("broken", *NFSP, "budget=3500")
+    with signal_at_checkpoint(3, signal.SIGTERM):  # only the second process gets it
         assert run_command(*command) == 143
     assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
     capsys.readouterr()
-    # The first process is to notice for itself.
+    # The run has to report the loss itself, before this time is over.
     monkeypatch.setattr(distributed_processes, "GRACE_S", 1e6)
     with signal_at_checkpoint(2, signal.SIGKILL):
         assert run_command("train", f"resume={folder}") == 1
     errors = capsys.readouterr().err.splitlines()
     messages = [line for line in errors if line.startswith("poker-rl: ")]
     assert messages == ["poker-rl: a worker process was ended, as by lack of memory"]
-    assert set(multiprocessing.active_children()) <= others
+    assert set(multiprocessing.active_children()) <= earlier_processes
     assert run_command("train", f"resume={folder}") == 0
-    assert same(left(folder), (rows, state))
+    assert same(load_result(folder), (rows, state))
 
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """Folder of a run of PPO with `workers=2`."""
+    """Return the folder of a finished run of PPO with `workers=2`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("finished"))
-        command, folder = train("ours", *PPO, "budget=2000")
+        command, folder = build_command("ours", *PPO, "budget=2000")
         assert run_command(*command) == 0
         return folder.absolute()
 
 
-def test_what_a_resumed_run_lacks_is_refused(finished, get_refusal):
+def test_resume_with_other_workers_or_missing_file_is_refused(finished, get_refusal):
     folder = shutil.copytree(finished, Path("one"))
     message = get_refusal("train", f"resume={folder}", "workers=3")
     assert message.startswith("workers: a resumed run")
-    (other,) = (folder / "workers").iterdir()
-    other.unlink()
+    (worker_file,) = (folder / "workers").iterdir()
+    worker_file.unlink()
     before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
     message = get_refusal("train", f"resume={folder}", "budget=4000")
-    assert message.endswith(f"{other.name}: no such file")
+    assert message.endswith(f"{worker_file.name}: no such file")
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
-def test_torchrun_starts_the_same_run(finished):
-    command, other = train("theirs", *PPO, "budget=2000")
-    programs = Path(sys.executable).parent
-    torchrun = [str(programs / "torchrun"), "--nproc-per-node=2", "--rdzv-backend=c10d"]
-    torchrun += ["--rdzv-endpoint=localhost:0", str(programs / "poker-rl")]
+def test_torchrun_run_equals_a_run_with_workers(finished):
+    command, torchrun_folder = build_command("theirs", *PPO, "budget=2000")
+    bin_folder = Path(sys.executable).parent
+    torchrun = [str(bin_folder / "torchrun"), "--nproc-per-node=2", "--rdzv-backend=c10d"]
+    torchrun += ["--rdzv-endpoint=localhost:0", str(bin_folder / "poker-rl")]
     command.remove("workers=2")
     subprocess.run([*torchrun, *command], check=True, capture_output=True)
-    assert same(left(finished)[0], left(other)[0])
-    ours, theirs = (left(one)[1]["algorithm"] for one in (finished, other))
-    assert same(ours, theirs)
+    assert same(load_result(finished)[0], load_result(torchrun_folder)[0])
+    expected, actual = (load_result(run)[1]["algorithm"] for run in (finished, torchrun_folder))
+    assert same(expected, actual)
 
 
-def test_all_end_with_the_first_process():
-    command, folder = train("killed", *PPO, "budget=1e9")
+def test_workers_end_when_the_first_process_is_killed():
+    command, folder = build_command("killed", *PPO, "budget=1e9")
     program = [*PROGRAM, *command]
     with subprocess.Popen(program, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
         until((folder / "state.pt").exists, process)
@@ -140,7 +140,7 @@ def test_all_end_with_the_first_process():
     until(lambda: not any(map(is_running, children)))
 
 
-def test_what_can_not_be_is_refused(get_refusal, monkeypatch):
+def test_wrong_workers_and_ports_are_refused(get_refusal, monkeypatch):
     message = get_refusal("train", "algo=cfr", "workers=2")
     assert message == "workers: CFR learns in one process; allowed: 1"
     assert get_refusal("train", "workers=0").startswith("workers: 0 is not in [1, ")
@@ -149,79 +149,79 @@ def test_what_can_not_be_is_refused(get_refusal, monkeypatch):
     assert get_refusal("train", "workers=3") == "workers: 3, but torchrun has started 2 processes"
     message = get_refusal("train", "-m", "seed=1,2")
     assert message.startswith("-m: torchrun starts the processes of one")
-    with socket.create_server(("", 0)) as taken:
-        port = str(taken.getsockname()[1])
+    with socket.create_server(("", 0)) as listener:
+        port = str(listener.getsockname()[1])
         monkeypatch.setenv("MASTER_PORT", port)
         assert get_refusal("train", "algo=ppo").endswith(f"localhost:{port}: it is in use")
     assert not Path("outputs").exists()
 
 
-def test_each_worker_has_a_gpu_or_none_has(monkeypatch):
+def test_either_all_workers_get_a_gpu_or_none(monkeypatch):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
-    taken = []
-    monkeypatch.setattr(torch.cuda, "set_device", taken.append)
+    chosen = []
+    monkeypatch.setattr(torch.cuda, "set_device", chosen.append)
     worker = ProcessRank(2, rank=1, local_count=2, local_rank=1)
     assert prepare_process("auto", 1, 0, worker).type == "cuda"
-    assert taken == [1]
+    assert chosen == [1]
     assert prepare_process("auto", 1, 0, ProcessRank(3, local_count=3)).type == "cpu"
     with pytest.raises(ConfigError, match=r"device: cuda, but .* sees 2 GPUs here for 3 workers"):
         prepare_process("cuda", 1, 0, ProcessRank(3, local_count=3))
 
 
-def test_what_other_checkpoints_left_is_removed_half_written_or_not(tmp_path):
+def test_worker_files_of_old_checkpoints_are_removed(tmp_path):
     (tmp_path / "workers").mkdir()
     for name in ("100_1.pt", "100_2.pt", "150_1.pt.part", "200_1.pt", "200_2.pt"):
         (tmp_path / "workers" / name).touch()
     remove_old_worker_files(tmp_path, 200)
-    left = sorted(path.name for path in (tmp_path / "workers").iterdir())
-    assert left == ["200_1.pt", "200_2.pt"]
+    remaining = sorted(path.name for path in (tmp_path / "workers").iterdir())
+    assert remaining == ["200_1.pt", "200_2.pt"]
 
 
-DEADLY, REFUSED, FULL, LONG = 100, 101, 102, 103
+KILLED, REFUSED, DISK_FULL, ENDLESS = 100, 101, 102, 103
 
 
-def begin(folder):
-    return partial(work, folder)
+def prepare(folder):
+    return partial(run_task, folder)
 
 
-def work(folder, task):
-    """Write a file named by the task and the process; some numbers fail in their own way."""
-    if task == DEADLY:
+def run_task(folder, task):
+    """Write a file named by the task and the process; some tasks fail."""
+    if task == KILLED:
         os.kill(os.getpid(), signal.SIGKILL)
     if task == REFUSED:
         raise ConfigError("seed: is not lucky")
-    if task == FULL:
+    if task == DISK_FULL:
         raise OSError(28, "No space left on device", "x.json")
     (folder / f"{task}_{os.getpid()}").touch()
-    if task == LONG:
-        time.sleep(3600)  # other threads may run meanwhile, as beside compiled rules and networks
+    if task == ENDLESS:
+        time.sleep(3600)  # releases the GIL, as compiled rules and networks do
 
 
-def test_every_task_is_done_once(tmp_path):
-    assert sorted(iterate_finished_tasks(partial(begin, tmp_path), range(7), 2)) == list(range(7))
-    done = [path.name.split("_") for path in tmp_path.iterdir()]
-    assert sorted(int(task) for task, _ in done) == list(range(7))
-    assert 1 <= len({process for _, process in done}) <= 2
-    assert str(os.getpid()) not in {process for _, process in done}
+def test_every_task_runs_once(tmp_path):
+    assert sorted(iterate_finished_tasks(partial(prepare, tmp_path), range(7), 2)) == list(range(7))
+    files = [path.name.split("_") for path in tmp_path.iterdir()]
+    assert sorted(int(task) for task, _ in files) == list(range(7))
+    assert 1 <= len({process for _, process in files}) <= 2
+    assert str(os.getpid()) not in {process for _, process in files}
 
 
 @pytest.mark.parametrize(
-    ("task", "error", "says"),
+    ("task", "error", "message"),
     [
-        (DEADLY, ChildProcessError, "a worker process was ended, as by lack of memory"),
+        (KILLED, ChildProcessError, "a worker process was ended, as by lack of memory"),
         (REFUSED, ConfigError, "seed: is not lucky"),
-        (FULL, OSError, r"No space left on device: 'x.json'"),
+        (DISK_FULL, OSError, r"No space left on device: 'x.json'"),
     ],
 )
-def test_what_ends_a_task_ends_all(task, error, says, tmp_path):
-    with pytest.raises(error, match=says):
-        list(iterate_finished_tasks(partial(begin, tmp_path), [0, task], 1))
-    assert [path.name.split("_")[0] for path in tmp_path.iterdir()] == ["0"]  # is kept
+def test_failed_task_raises_its_error_and_ends_the_pool(task, error, message, tmp_path):
+    with pytest.raises(error, match=message):
+        list(iterate_finished_tasks(partial(prepare, tmp_path), [0, task], 1))
+    assert [path.name.split("_")[0] for path in tmp_path.iterdir()] == ["0"]  # task 0 was done
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_they_end_with_the_process_that_shares_out(number, tmp_path):
+def test_pool_ends_with_the_process_that_started_it(number, tmp_path):
     (tmp_path / "done").mkdir()
     program = tmp_path / "program.py"
     program.write_text(
@@ -229,10 +229,10 @@ def test_they_end_with_the_process_that_shares_out(number, tmp_path):
         "from pathlib import Path\n"
         "from poker_rl.training.signals import let_ctrl_c_kill_process\n"
         "from poker_rl.training.process_pool import iterate_finished_tasks\n"
-        "from test_distributed_processes import LONG, begin\n"
+        "from test_distributed_processes import ENDLESS, prepare\n"
         "if __name__ == '__main__':\n"
         "    with let_ctrl_c_kill_process():\n"
-        "        list(iterate_finished_tasks(partial(begin, Path('done')), [LONG] * 2, 2))\n"
+        "        list(iterate_finished_tasks(partial(prepare, Path('done')), [ENDLESS] * 2, 2))\n"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     with default_signals():

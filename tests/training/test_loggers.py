@@ -1,4 +1,4 @@
-"""Experiment trackers, offline with their real libraries: one run each, also after a kill."""
+"""Experiment trackers, offline with their real libraries: one tracked run, also after a kill."""
 
 import json
 import shutil
@@ -17,28 +17,28 @@ from poker_rl.training.loggers.trackers import Tracker
 RUN = "outputs/kuhn/cfr_plus/run"
 
 
-def train(folder, *words):
-    """Train in a process of its own, as each library is set up once; return what it printed."""
-    command = [*PROGRAM, "train", *words]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stdout + done.stderr
+def train(folder, *arguments):
+    """Train in a new process, because libraries are set up once per process; return its output."""
+    command = [*PROGRAM, "train", *arguments]
+    process = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert process.returncode == 0, process.stderr
+    return process.stdout + process.stderr
 
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory):
-    """The outputs of a run that was killed after rows that no checkpoint has, and resumed."""
+    """Return the outputs of a run that was killed after its last checkpoint, and resumed."""
     folder = tmp_path_factory.mktemp("trackers")
-    run, kept = folder / RUN, folder / "kept"
-    every = ("evaluate_every=10", "checkpoint_every=20", "name=run", "budget=20")
+    run, backup = folder / RUN, folder / "kept"
+    settings = ("evaluate_every=10", "checkpoint_every=20", "name=run", "budget=20")
     loggers = "logger=[wandb,mlflow,trackio]"
-    said = train(folder, "game=kuhn", "algo=cfr_plus", *every, loggers)
-    shutil.copytree(run, kept)
-    said += train(folder, f"resume={RUN}", "budget=40")
+    printed = train(folder, "game=kuhn", "algo=cfr_plus", *settings, loggers)
+    shutil.copytree(run, backup)
+    printed += train(folder, f"resume={RUN}", "budget=40")
     for name in ("state.pt", "manifest.json"):
-        shutil.copy(kept / name, run / name)
-    said += train(folder, f"resume={RUN}", "budget=60")
-    assert "continues without" not in said
+        shutil.copy(backup / name, run / name)
+    printed += train(folder, f"resume={RUN}", "budget=60")
+    assert "continues without" not in printed
     return folder / "outputs"
 
 
@@ -70,12 +70,12 @@ def test_mlflow_has_one_run_with_each_row_once(outputs):
 def test_trackio_has_one_run_with_each_row_once(outputs):
     with sqlite3.connect(outputs / "trackio" / "poker-rl.db") as database:
         rows = database.execute("SELECT run_name, step, metrics FROM metrics ORDER BY id")
-        found = [(name, step, json.loads(text)) for name, step, text in rows]
-    assert {name for name, _, _ in found} == {f"kuhn cfr_plus run {read_id(outputs)}"}
+        logged = [(name, step, json.loads(text)) for name, step, text in rows]
+    assert {name for name, _, _ in logged} == {f"kuhn cfr_plus run {read_id(outputs)}"}
     tag = "eval/exploitability"
-    points = [(step, values[tag]) for _, step, values in found if tag in values]
+    points = [(step, values[tag]) for _, step, values in logged if tag in values]
     assert points == list(read_rows(outputs).items())
-    assert any("figures/exploitability" in values for _, _, values in found)
+    assert any("figures/exploitability" in values for _, _, values in logged)
 
 
 def test_wandb_continues_the_run_with_its_id(outputs):
@@ -92,7 +92,7 @@ def test_wandb_continues_the_run_with_its_id(outputs):
 class BrokenTracker(Tracker):
     """Tracker that fails or hangs from the row after `step` on."""
 
-    package = "json"  # is always installed
+    package = "json"  # a package that is always installed
     step: int
     hangs: bool
 
@@ -110,7 +110,7 @@ class BrokenTracker(Tracker):
 
 
 @pytest.mark.parametrize(("step", "hangs"), [(-1, False), (100, True)])
-def test_a_broken_tracker_is_dropped_with_one_warning(step, hangs, tmp_path, monkeypatch, capsys):
+def test_broken_tracker_is_dropped_with_one_warning(step, hangs, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(trackers, "TIMEOUT_S", 0.25)
     start = monotonic()
@@ -118,12 +118,12 @@ def test_a_broken_tracker_is_dropped_with_one_warning(step, hangs, tmp_path, mon
     assert monotonic() - start < 10
     assert tiny.rows(tiny.only_folder())[-1]["decisions"] >= 400
     reason = "no answer for 0.25 s" if hangs else "RuntimeError: no network"
-    warnings = [one for one in capsys.readouterr().err.splitlines() if "logger json" in one]
+    warnings = [line for line in capsys.readouterr().err.splitlines() if "logger json" in line]
     assert len(warnings) == 1
     assert f"logger json: {reason}; the run continues without this logger" in warnings[0]
 
 
-def test_a_missing_library_is_named_before_anything_is_written(tmp_path, monkeypatch, capsys):
+def test_missing_library_is_refused_before_files_are_written(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(trackers, "find_spec", lambda name: None)
     for name in ("wandb", "mlflow", "trackio"):

@@ -1,4 +1,4 @@
-"""Metrics and TensorBoard: each point occurs once, also after a kill."""
+"""Metrics and TensorBoard, which have each point once, also after a kill; and run folders."""
 
 import json
 import re
@@ -23,7 +23,7 @@ from poker_rl.storage.run_files import create_run_folder, format_overrides_label
 pytestmark = pytest.mark.usefixtures("working_folder")
 
 
-def board(outputs):
+def read_tensorboard(outputs):
     """Return TensorBoard's reader of the runs in a folder."""
     multiplexer = EventMultiplexer(tensor_size_guidance={"scalars": 0, "hparams": 0})
     multiplexer.AddRunsFromDirectory(str(outputs))
@@ -31,17 +31,17 @@ def board(outputs):
     return multiplexer
 
 
-def curves(multiplexer, run):
-    """Steps and values by tag."""
-    found = {}
+def read_curves(multiplexer, run):
+    """Return steps and values by tag."""
+    points = {}
     for tag in multiplexer.PluginRunToTagToContent("scalars")[run]:
         events = multiplexer.Tensors(run, tag)
-        found[tag] = [(e.step, float(tensor_util.make_ndarray(e.tensor_proto))) for e in events]
-    return found
+        points[tag] = [(e.step, float(tensor_util.make_ndarray(e.tensor_proto))) for e in events]
+    return points
 
 
 def expected_curves(folder, player=None):
-    """Steps and values by tag of TensorBoard's run of a player, or of everything else."""
+    """Return steps and values by tag for TensorBoard's run of a player, or for its other run."""
     points = defaultdict(list)
     for row in tiny.rows(folder):
         values = dict(row) | {"eval/exploitability": row["eval/current/exploitability"]}
@@ -53,63 +53,63 @@ def expected_curves(folder, player=None):
     return dict(points)
 
 
-def without_time(points):
+def drop_times(points):
     return {tag: values for tag, values in points.items() if not tag.startswith("time/")}
 
 
-def test_tensorboard_shows_what_metrics_hold():
+def test_tensorboard_shows_the_recorded_metrics():
     tiny.train()
     folder = tiny.only_folder()
     run = str(folder.relative_to("outputs"))
-    shown = board(Path("outputs"))
+    events = read_tensorboard(Path("outputs"))
     player_run = f"{run}/players/current"
-    assert shown.Runs().keys() == {run, player_run}
-    points, player_points = curves(shown, run), curves(shown, player_run)
-    assert without_time(points) == expected_curves(folder)
+    assert events.Runs().keys() == {run, player_run}
+    points, player_points = read_curves(events, run), read_curves(events, player_run)
+    assert drop_times(points) == expected_curves(folder)
     assert player_points == expected_curves(folder, "current")
     assert {"time/decisions_per_second", "time/elapsed_s", "time/outside_networks"} < points.keys()
-    assert min(points) == "eval/exploitability"  # the first card
-    (config,) = shown.Tensors(run, "custom_scalars__config__")
+    assert min(points) == "eval/exploitability"  # shown first
+    (config,) = events.Tensors(run, "custom_scalars__config__")
     charts = Layout.FromString(tensor_util.make_ndarray(config.tensor_proto).item()).category
     assert [c.title for c in charts] == ["tiny", "tiny: other measures"]
     ((first,), (second,)) = ([chart for chart in category.chart] for category in charts)
     assert (first.title, second.title) == ("exploitability (ante)", "match (ante)")
-    drawn = [tag for tag in player_points if re.match(first.multiline.tag[0], tag)]
-    assert drawn == ["eval_tiny/exploitability"]
-    assert "figures/exploitability" in shown.PluginRunToTagToContent("images")[run]
+    matching_tags = [tag for tag in player_points if re.match(first.multiline.tag[0], tag)]
+    assert matching_tags == ["eval_tiny/exploitability"]
+    assert "figures/exploitability" in events.PluginRunToTagToContent("images")[run]
 
 
 @pytest.mark.parametrize("unit", ["decisions", "hands"])
-def test_curves_of_a_killed_and_resumed_run_do_not_double_back(unit):
-    """Points stand at their decisions, whatever the budget counts: one axis for all learners."""
+def test_curves_of_a_killed_and_resumed_run_have_each_step_once(unit):
+    """Steps are always decisions, also if the budget counts hands."""
     tiny.train(budget=320, budget_unit=unit)
     folder = tiny.only_folder()
-    earlier = Path("killed")
-    shutil.copytree(folder, earlier)
-    # As a kill between the row at 350 and the next checkpoint would leave it.
+    backup = Path("killed")
+    shutil.copytree(folder, backup)
+    # Leave the folder as a kill between the row at 350 and the next checkpoint would.
     sleep(1)  # TensorBoard orders files by the seconds in their names
     tiny.train(folder, budget=390, budget_unit=unit)
-    shutil.copy(earlier / "state.pt", folder / "state.pt")
+    shutil.copy(backup / "state.pt", folder / "state.pt")
     manifest = json.loads((folder / "manifest.json").read_text()) | {"status": "running"}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     sleep(1)
     tiny.train(folder, budget=500, budget_unit=unit)
-    shown, run = board(Path("outputs")), str(folder.relative_to("outputs"))
-    points = curves(shown, run)
-    assert without_time(points) == expected_curves(folder)
-    assert curves(shown, f"{run}/players/current") == expected_curves(folder, "current")
+    events, run = read_tensorboard(Path("outputs")), str(folder.relative_to("outputs"))
+    points = read_curves(events, run)
+    assert drop_times(points) == expected_curves(folder)
+    assert read_curves(events, f"{run}/players/current") == expected_curves(folder, "current")
     steps = [step for step, _ in points["eval/exploitability"]]
     assert steps == sorted(set(steps))
 
 
-def test_settings_are_shown_without_a_run_of_their_own():
+def test_tensorboard_shows_settings_without_extra_runs():
     tiny.train(budget=50)
     tiny.train(budget=50, seed=6, algo={"nan_at": 0, "nan_in": "weight"})
-    shown = board(Path("outputs"))
-    assert len(shown.Runs()) == 4  # of each run one for its player
+    events = read_tensorboard(Path("outputs"))
+    assert len(events.Runs()) == 4  # each run has another one for its player
     settings = []
-    for run, tags in shown.PluginRunToTagToContent("hparams").items():
-        assert run in shown.PluginRunToTagToContent("scalars")
+    for run, tags in events.PluginRunToTagToContent("hparams").items():
+        assert run in events.PluginRunToTagToContent("scalars")
         (content,) = tags.values()
         data = HParamsPluginData.FromString(content).session_start_info.hparams
         settings.append({key: value for key, value in data.items()})
@@ -118,31 +118,31 @@ def test_settings_are_shown_without_a_run_of_their_own():
     assert {data["seed"].number_value for data in settings} == {5, 6}
 
 
-def test_what_is_in_the_way_of_a_folder_is_named():
+def test_broken_link_in_place_of_a_folder_is_refused():
     Path("outputs").mkdir()
     Path("outputs/kuhn").symlink_to("nowhere")
     with pytest.raises(ConfigError, match=r"^outputs: outputs/kuhn is not a folder$"):
         create_run_folder(Path("outputs"), "kuhn", "ppo")
 
 
-def test_a_folder_is_named_by_what_was_set():
+def test_run_folder_is_named_after_its_overrides():
     overrides = ["game=kuhn", "algo.entropy_coef.start=0.5", "net=mlp_large", "+x.y=[1,'a b']"]
     overrides += ["budget.z=1e5", "algo=ppo", "warm_start=outputs/kuhn/ppo/seed-1_2026@5:average"]
     label = format_overrides_label(overrides, {"budget"})
-    start = "warm_start-seed-1_2026-5-average"
-    assert label == f"entropy_coef.start-0.5_net-mlp_large_x.y-1-a-b_{start}"
+    warm_start = "warm_start-seed-1_2026-5-average"
+    assert label == f"entropy_coef.start-0.5_net-mlp_large_x.y-1-a-b_{warm_start}"
     folder = create_run_folder(Path("outputs"), "kuhn", "ppo", label=label)
     assert folder.name.startswith(f"{label}_20")
     assert OverridesParser.create().parse_override(f"resume={folder}").value() == str(folder)
     assert len(format_overrides_label([f"a{i}=0" for i in range(300)], ())) < 100
 
 
-def test_figures_are_signed_or_left_out(monkeypatch):
-    signed = []
-    monkeypatch.setattr(plotting, "add_footnote", lambda figure, words: signed.append(words))
+def test_figures_have_a_footnote_or_are_left_out(monkeypatch):
+    footnotes = []
+    monkeypatch.setattr(plotting, "add_footnote", lambda figure, text: footnotes.append(text))
     tiny.train(budget=50, figures=False)
     folder = tiny.only_folder()
     assert not (folder / "figures").exists()
     tiny.train(folder, budget=60, figures=True)
-    assert signed == [f"run {folder}, tiny, seed 5"]
+    assert footnotes == [f"run {folder}, tiny, seed 5"]
     assert (folder / "figures" / "exploitability.png").exists()

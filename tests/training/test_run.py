@@ -25,7 +25,7 @@ from poker_rl.storage.run_files import read_config_and_manifest
 from poker_rl.training import signals
 from poker_rl.training.run_endings import DivergedError, RunInterruptedError
 
-FORK = multiprocessing.get_context("fork")  # has all that a first run imports
+FORK = multiprocessing.get_context("fork")  # has imported all modules of a run
 TRACED = ("trainer.py", "recorder.py", "run_checkpoints.py", "checkpoint.py", "run_files.py")
 TRACED += ("train.py",)
 
@@ -39,24 +39,24 @@ def working_folder(tmp_path, monkeypatch):
     torch.set_num_threads(threads)
 
 
-def result(folder):
-    """Return everything that must be equal in two runs of equal length."""
+def load_result(folder):
+    """Return all data that must be equal in two runs of equal length."""
     state = checkpoint.load_checked(folder / "state.pt")
     newest = checkpoint.load_snapshot(checkpoint.find_newest_snapshot(folder))
     return tiny.rows(folder), {**state, "recorder": None}, newest
 
 
-def child(work, *arguments):
+def run_in_fork(function, *arguments):
     """Run in a fork of this process, which must have no other threads; return the exit code."""
     assert threading.active_count() == 1
-    process = FORK.Process(target=work, args=arguments)
+    process = FORK.Process(target=function, args=arguments)
     process.start()
     process.join()
     return process.exitcode
 
 
-def lines_until(kill_at, resume):
-    """Train, and kill -9 this process at a line of the traced files; return the number of lines."""
+def train_until_line(kill_at, resume):
+    """Train, counting executed lines of the traced files; at line `kill_at`, kill this process."""
     count = 0
 
     def trace(frame, event, argument):
@@ -77,12 +77,12 @@ def lines_until(kill_at, resume):
     return count
 
 
-def test_a_run_leaves_its_folder():
+def test_run_folder_is_complete():
     tiny.train()
     folder = tiny.only_folder()
     assert folder.parent == Path("outputs/tiny/fit")
-    cfg, manifest = read_config_and_manifest(folder)
-    assert cfg == tiny.settings()
+    config, manifest = read_config_and_manifest(folder)
+    assert config == tiny.settings()
     assert (manifest["status"], manifest["seed"]) == ("finished", 5)
     assert 50 < manifest["peak_memory_mib"] < 50_000
     assert manifest["versions"]["torch"].startswith(torch.__version__.partition("+")[0])
@@ -92,11 +92,11 @@ def test_a_run_leaves_its_folder():
     rows = tiny.rows(folder)
     assert rows[0]["decisions"] == 0
     steps = [row["decisions"] for row in rows]
-    assert [step // 50 for step in steps] == list(range(9))  # the last one is on the beat
+    assert [step // 50 for step in steps] == list(range(9))  # the last row is at a multiple of 50
     assert not list(folder.rglob("*.part"))
 
 
-def test_rows_hold_means_since_the_last_row(monkeypatch):
+def test_metrics_rows_hold_means_since_the_previous_row(monkeypatch):
     values = iter(range(1, 1000))
 
     def learn(self):
@@ -113,8 +113,8 @@ def test_rows_hold_means_since_the_last_row(monkeypatch):
     assert [row.get("rare") for row in rows] == [None, None, 4.0, 8.0]
 
 
-def test_killed_at_any_line_and_resumed_equals_undisturbed():
-    process = SERVER.Process(target=kill_and_resume)  # this one may have threads of other tests
+def test_run_killed_at_any_line_and_resumed_is_bitwise_equal():
+    process = SERVER.Process(target=kill_and_resume)  # this process may have threads of other tests
     process.start()
     process.join()
     assert process.exitcode == 0
@@ -122,39 +122,39 @@ def test_killed_at_any_line_and_resumed_equals_undisturbed():
 
 def kill_and_resume():
     torch.set_num_threads(1)
-    tqdm.monitor_interval = 0  # no thread
+    tqdm.monitor_interval = 0  # starts no thread
     tiny.train()
-    expected = result(tiny.only_folder())
+    expected = load_result(tiny.only_folder())
     (tiny.only_folder().parents[2]).rename("whole")
-    lines = lines_until(None, None)
+    lines = train_until_line(None, None)
     tiny.only_folder().parents[2].rename("traced")
-    points = range(1, lines + 1, lines // 10)
+    kill_lines = range(1, lines + 1, lines // 10)
     resumed = 0
-    for kill_at in points:
-        assert child(lines_until, kill_at, None) == -signal.SIGKILL
+    for kill_at in kill_lines:
+        assert run_in_fork(train_until_line, kill_at, None) == -signal.SIGKILL
         folders = list(Path("outputs").glob("*/*/*"))
         if not folders or not (folders[0] / "manifest.json").exists():
-            continue  # there was no run yet
+            continue  # killed before the run had begun
         folder = folders[0]
-        child(lines_until, kill_at // 2, folder)  # and once more on the way
+        run_in_fork(train_until_line, kill_at // 2, folder)  # kill it again while it resumes
         if read_config_and_manifest(folder)[1]["status"] != "finished":
-            assert child(tiny.train, folder) == 0
-        assert same(result(folder), expected), f"killed at line event {kill_at} of {lines}"
+            assert run_in_fork(tiny.train, folder) == 0
+        assert same(load_result(folder), expected), f"killed at line event {kill_at} of {lines}"
         folder.parents[2].rename(f"killed_{kill_at}")
         resumed += 1
-    assert resumed > len(points) * 0.8
+    assert resumed > len(kill_lines) * 0.8
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """Result of an uninterrupted run."""
+def uninterrupted(tmp_path_factory):
+    """Return the result of an uninterrupted run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("whole"))
         tiny.train()
-        return result(tiny.only_folder())
+        return load_result(tiny.only_folder())
 
 
-def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(whole, monkeypatch):
+def test_resume_without_a_checkpoint_starts_from_the_beginning(uninterrupted, monkeypatch):
     full = OSError(28, "No space left on device")
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "save_snapshot", Mock(side_effect=full))
@@ -163,48 +163,48 @@ def test_a_run_that_was_killed_before_its_first_checkpoint_begins_again(whole, m
     folder = tiny.only_folder()
     assert len(tiny.rows(folder)) == 1
     tiny.train(folder)
-    assert same(result(folder), whole)
+    assert same(load_result(folder), uninterrupted)
 
 
-def test_two_halves_equal_the_whole(whole):
-    tiny.train(budget=173)  # off the beat of evaluation
+def test_resume_with_a_larger_budget_equals_one_run(uninterrupted):
+    tiny.train(budget=173)  # between two evaluations
     folder = tiny.only_folder()
     tiny.train(folder, budget=400)
-    assert same(result(folder), whole)
+    assert same(load_result(folder), uninterrupted)
     config, manifest = read_config_and_manifest(folder)
     assert manifest["resumed"][0]["from"]["decisions"] >= 173
     assert config["budget"] == 400
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
-def test_a_signal_checkpoints_and_leaves(number, whole, monkeypatch):
+def test_signal_saves_a_checkpoint_and_ends_the_run(number, uninterrupted, monkeypatch):
     with default_signals(), monkeypatch.context() as patch:
         tiny.call_before_iteration(patch, 7, lambda: os.kill(os.getpid(), number))
         handler = signal.getsignal(number)
         message = "poker-rl train resume=outputs/tiny/fit/"
-        with pytest.raises(RunInterruptedError, match=message) as stopped:
+        with pytest.raises(RunInterruptedError, match=message) as error:
             tiny.train()
-        assert stopped.value.exit_code == 128 + number
+        assert error.value.exit_code == 128 + number
         assert signal.getsignal(number) == handler
     folder = tiny.only_folder()
     _, manifest = read_config_and_manifest(folder)
     assert (manifest["status"], manifest["checkpoint"]["iterations"]) == ("interrupted", 8)
     tiny.train(folder)
-    assert same(result(folder), whole)
+    assert same(load_result(folder), uninterrupted)
 
 
-def deaf():
-    """Run a long step without a Python instruction in it."""
+def run_compiled_code():
+    """Call a function that runs for minutes without a Python instruction."""
     with signals.StopSignals():
         print("begun", flush=True)
         hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)  # minutes
 
 
-def test_signals_are_heard_within_compiled_code():
-    """The first prints a message at once; a second one, a second later, ends the process."""
+def test_signals_are_handled_during_compiled_code():
+    """The first signal prints a message at once; the same signal later ends the process."""
     with default_signals():
         process = subprocess.Popen(
-            [sys.executable, "-c", "import test_run; test_run.deaf()"],
+            [sys.executable, "-c", "import test_run; test_run.run_compiled_code()"],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -220,14 +220,14 @@ def test_signals_are_heard_within_compiled_code():
 
 
 @pytest.mark.parametrize("where", ["metric", "weight", "draw"])
-def test_not_a_number_stops_the_run(where):
+def test_nan_stops_the_run(where):
     algo = {"nan_at": 31, "nan_in": where}
-    named = {
+    pattern = {
         "metric": r"loss/policy is nan",
         "weight": r"(loss/policy is|net\.bias|eval/)",
         "draw": r"probabilities that are not numbers: .* after \d+ decisions",
     }[where]
-    with pytest.raises(DivergedError, match=named) as error:
+    with pytest.raises(DivergedError, match=pattern) as error:
         tiny.train(algo=algo)
     folder = tiny.only_folder()
     _, manifest = read_config_and_manifest(folder)
@@ -245,36 +245,36 @@ def test_not_a_number_stops_the_run(where):
         assert decisions < algorithm.progress.decisions
 
 
-def test_a_weight_is_looked_at_before_a_checkpoint():
+def test_weights_are_checked_before_a_checkpoint_is_saved():
     message = r"net\.bias of the algorithm's state .*/state\.pt \(0 decisions\)"
     with pytest.raises(DivergedError, match=message):
         tiny.train(algo={"nan_at": 1, "nan_in": "weight"}, checkpoint_every=1)
     assert checkpoint.find_newest_snapshot(tiny.only_folder()).stem == "0"
 
 
-def test_it_is_measured_against_itself_at_half_its_decisions():
+def test_player_is_evaluated_against_its_halfway_snapshot():
     tiny.train()
     folder = tiny.only_folder()
     saved = checkpoint.load_checked(folder / "state.pt")["regular"]
-    met = []
+    opponents = []
     for row in tiny.rows(folder):
-        met.append(row["eval/current/exploitability"] - row["eval/current/match"])
-        half = [one for one in saved if one <= row["decisions"] // 2]
-        assert met[-1] == pytest.approx(max(half, default=0))
-    assert len({round(one) for one in met}) > 2
+        opponents.append(row["eval/current/exploitability"] - row["eval/current/match"])
+        earlier = [count for count in saved if count <= row["decisions"] // 2]
+        assert opponents[-1] == pytest.approx(max(earlier, default=0))
+    assert len({round(count) for count in opponents}) > 2
 
 
-def test_one_process_at_a_time(monkeypatch):
-    seen = []
+def test_run_in_use_cannot_be_resumed(monkeypatch):
+    attempts = []
 
-    def intrude():
+    def resume_meanwhile():
         with pytest.raises(ConfigError, match="another process"):
             tiny.train(tiny.only_folder())
-        seen.append(True)
+        attempts.append(True)
 
-    tiny.call_before_iteration(monkeypatch, 3, intrude)
+    tiny.call_before_iteration(monkeypatch, 3, resume_meanwhile)
     tiny.train()
-    assert seen == [True]
+    assert attempts == [True]
 
 
 ZEROS = torch.zeros(7)
@@ -282,7 +282,7 @@ ZEROS = torch.zeros(7)
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory):
-    """Folder of all runs with one finished run."""
+    """Return a folder of runs with one finished run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("finished"))
         tiny.train(budget=100, figures=False)
@@ -291,28 +291,28 @@ def finished(tmp_path_factory):
 
 @pytest.fixture
 def run(finished, tmp_path, monkeypatch):
-    """Copy of the folder of the finished run in the working folder."""
+    """Return a copy of the finished run in the working folder."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(finished, "outputs")
     return tiny.only_folder()
 
 
-def contents(folder):
+def read_files(folder):
     return {path: path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
 
 
-def spoilt(change):
+def modify(change):
     """Return a function that changes the contents of a checkpoint."""
 
-    def spoil(folder):
+    def edit(folder):
         state = checkpoint.load_checked(folder / "state.pt")
         change(state)
         checkpoint.save_atomically(folder / "state.pt", state)
 
-    return spoil
+    return edit
 
 
-def spoil_metrics(folder):
+def damage_metrics(folder):
     path = folder / "metrics.jsonl"
     path.write_bytes(b"{" * 30 + b"\n" + path.read_bytes()[31:])
 
@@ -323,34 +323,34 @@ def replace_config(folder):
 
 
 @pytest.mark.parametrize(
-    ("spoil", "message"),
+    ("damage", "message"),
     {
-        "no progress": (spoilt(lambda s: s.pop("progress")), "does not fit .*: 'progress'"),
-        "settings": (spoilt(lambda s: s["settings"].update(seed=6)), "seed: .*config.yaml differs"),
-        "shape": (spoilt(lambda s: s["algorithm"]["net"].update(bias=ZEROS)), "does not fit"),
-        "garbage": (spoil_metrics, "metrics.jsonl is damaged: line 1 is not a row of numbers"),
+        "no progress": (modify(lambda s: s.pop("progress")), "does not fit .*: 'progress'"),
+        "settings": (modify(lambda s: s["settings"].update(seed=6)), "seed: .*config.yaml differs"),
+        "shape": (modify(lambda s: s["algorithm"]["net"].update(bias=ZEROS)), "does not fit"),
+        "garbage": (damage_metrics, "metrics.jsonl is damaged: line 1 is not a row of numbers"),
         "rows": (lambda f: (f / "metrics.jsonl").write_text("{}\n"), "rows are gone"),
         "cut short": (lambda f: os.truncate(f / "state.pt", 500), "is damaged"),
         "config": (replace_config, "config.yaml is not a file"),
     }.values(),
 )
-def test_what_does_not_fit_is_refused_untouched(run, spoil, message):
-    spoil(run)
-    before = contents(run)
+def test_damaged_run_is_refused_and_left_unchanged(run, damage, message):
+    damage(run)
+    before = read_files(run)
     with pytest.raises(ConfigError, match=message) as refusal:
         tiny.train(run, budget=200, figures=False)
     assert "\n" not in str(refusal.value)
-    assert contents(run) == before
+    assert read_files(run) == before
 
 
-def test_what_is_refused_late_is_refused_untouched(run, monkeypatch):
-    """For example, a worker's damaged file is read after the run's own."""
+def test_late_refusal_leaves_the_run_unchanged(run, monkeypatch):
+    """For example, a damaged file of a worker is read after the checkpoint."""
     tiny.train(run, budget=200, figures=False)
-    before, damaged = contents(run), Mock(side_effect=ConfigError("damaged"))
+    before, damaged = read_files(run), Mock(side_effect=ConfigError("damaged"))
     with monkeypatch.context() as patch:
         patch.setattr("poker_rl.training.run_checkpoints.Checkpoints.synchronize_ranks", damaged)
         with pytest.raises(ConfigError, match="damaged"):
             tiny.train(run, budget=300, figures=False)
-    assert contents(run) == before
+    assert read_files(run) == before
     tiny.train(run, budget=300, figures=False)
     assert len({row["decisions"] for row in tiny.rows(run)}) == len(tiny.rows(run))

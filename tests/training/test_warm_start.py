@@ -17,26 +17,26 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 
 QUICK = ["evaluation.deals=30", "evaluate_every=1e9", "checkpoint_every=1e9"]
 QUICK += ["net.hidden_sizes=[8]"]
-BUDGETS = {  # a few iterations; an average's buffer gets full
+BUDGETS = {  # a few iterations, which fill the buffer of an average policy
     **{"ppo": 250, "vpg": 60, "actor_critic": 60, "vine": 250, "reinforce": 3},
     **{"nfsp": 400, "nfsp_ppo": 500, "deep_cfr": 60, "public_policy_gradient": 100},
 }
 AVERAGE = ["algo.average_policy.capacity=50"]
-MORE = {"nfsp": ["algo.eta=1", *AVERAGE]}
-MORE["public_policy_gradient"] = AVERAGE
-MORE["nfsp_ppo"] = ["algo.average_policy.iteration_weight_power=1", *AVERAGE]
+EXTRA_SETTINGS = {"nfsp": ["algo.eta=1", *AVERAGE]}
+EXTRA_SETTINGS["public_policy_gradient"] = AVERAGE
+EXTRA_SETTINGS["nfsp_ppo"] = ["algo.average_policy.iteration_weight_power=1", *AVERAGE]
 LEARNERS = {}
 for algo, budget in BUDGETS.items():
     command = ["train", f"algo={algo}", f"budget={budget}", *list_small_overrides(algo)]
-    LEARNERS[algo] = replace_settings(command, *MORE.get(algo, []), *QUICK)
+    LEARNERS[algo] = replace_settings(command, *EXTRA_SETTINGS.get(algo, []), *QUICK)
 PPO = LEARNERS["ppo"]
 
 
-def state(folder):
+def load_state(folder):
     return checkpoint.load_checked(folder / checkpoint.STATE_FILE)
 
 
-def run(*arguments):
+def train(*arguments):
     """Train, and return the folder of the new run."""
     before = list_runs()
     assert run_command(*arguments) == 0
@@ -46,92 +46,92 @@ def run(*arguments):
 
 @pytest.fixture(scope="module")
 def ppo_outputs(tmp_path_factory):
-    """Folder of all runs with one run of PPO."""
+    """Return a folder of runs with one run of PPO."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("finished"))
-        run(*PPO, "figures=false")
+        train(*PPO, "figures=false")
         return Path("outputs").absolute()
 
 
 @pytest.fixture
-def first(working_folder, ppo_outputs):
-    """Copy of the run of PPO in the working folder."""
+def ppo_run(working_folder, ppo_outputs):
+    """Return a copy of the run of PPO in the working folder."""
     shutil.copytree(ppo_outputs, "outputs")
     return list_runs()[0]
 
 
-def interrupt(owner, method, *arguments):
-    """Train until a method is called; return the object that it is of, after it was called."""
+def interrupt_at(owner, method, *arguments):
+    """Train until a method is called; return the object whose method it is."""
     called, original = [], getattr(owner, method)
 
-    def interrupted(self, *given, **named):
+    def interrupting_method(self, *args, **kwargs):
         called.append(self)
         if owner is Checkpoints:
-            original(self, *given, **named)
+            original(self, *args, **kwargs)
         raise KeyboardInterrupt
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(owner, method, interrupted)
+        patch.setattr(owner, method, interrupting_method)
         assert run_command(*arguments) == 130
     return called[0]
 
 
-def at_the_start(*arguments):
+def get_initial_state(*arguments):
     """Return the learner's state at the first checkpoint of a run."""
-    return interrupt(Checkpoints, "save", *arguments).algorithm.state_dict()
+    return interrupt_at(Checkpoints, "save", *arguments).algorithm.state_dict()
 
 
 @pytest.mark.parametrize("name", [name for name in LEARNERS if name != "deep_cfr"])
-def test_networks_and_averages_are_taken_over_and_all_else_begins_afresh(name):
+def test_warm_start_copies_only_networks_and_averages(name):
     learner = LEARNERS[name]
-    folder = run(*learner, "seed=1")
-    learnt = state(folder)["algorithm"]
-    cold = at_the_start(*learner, "seed=2")
-    warm = at_the_start(*learner, "seed=2", f"warm_start={folder}")
-    taken = {"networks", "actor", "critic", "policy", "q", "target", "weight_average"}
-    taken |= {"value_average"}
+    folder = train(*learner, "seed=1")
+    source = load_state(folder)["algorithm"]
+    cold = get_initial_state(*learner, "seed=2")
+    warm = get_initial_state(*learner, "seed=2", f"warm_start={folder}")
+    copied = {"networks", "actor", "critic", "policy", "q", "target", "weight_average"}
+    copied |= {"value_average"}
     for part in warm.keys() - {"average", "opponent_pool", "warm_start_iterations"}:
-        expected = learnt if part in taken else cold
+        expected = source if part in copied else cold
         assert same(warm[part], expected[part]), part
-        assert not (part in taken and same(cold[part], learnt[part])), part
+        assert not (part in copied and same(cold[part], source[part])), part
     if "average" in warm:
-        ours, theirs, fresh = (one["average"] for one in (warm, learnt, cold))
-        assert min(theirs["buffer"]["items_added"]) > 50
-        assert same(ours["module"], theirs["module"])
-        assert not same(fresh["module"], theirs["module"])
-        assert same(ours["stepper"], fresh["stepper"])
+        warm_average, source_average, cold_average = (s["average"] for s in (warm, source, cold))
+        assert min(source_average["buffer"]["items_added"]) > 50
+        assert same(warm_average["module"], source_average["module"])
+        assert not same(cold_average["module"], source_average["module"])
+        assert same(warm_average["stepper"], cold_average["stepper"])
         for part in ("items_added", "items"):
-            assert same(ours["buffer"][part], theirs["buffer"][part])
+            assert same(warm_average["buffer"][part], source_average["buffer"][part])
         for part in ("insertion_generator", "sample_generator"):
-            assert same(ours["buffer"][part], fresh["buffer"][part])
+            assert same(warm_average["buffer"][part], cold_average["buffer"][part])
 
 
-def test_play_after_a_warm_start_weighs_as_later_play():
-    folder = run(*LEARNERS["nfsp_ppo"])
-    done = state(folder)["progress"]["iterations"]
-    warm = run(*LEARNERS["nfsp_ppo"], f"warm_start={folder}")
-    (iteration,) = state(warm)["algorithm"]["average"]["buffer"]["items"]["iteration"]
-    assert (iteration <= done).any()  # some of the first run's is still there
-    assert iteration.max() == done + state(warm)["progress"]["iterations"]
+def test_average_policy_continues_iteration_count_after_warm_start():
+    folder = train(*LEARNERS["nfsp_ppo"])
+    done = load_state(folder)["progress"]["iterations"]
+    warm = train(*LEARNERS["nfsp_ppo"], f"warm_start={folder}")
+    (iteration,) = load_state(warm)["algorithm"]["average"]["buffer"]["items"]["iteration"]
+    assert (iteration <= done).any()  # some decisions of the first run remain
+    assert iteration.max() == done + load_state(warm)["progress"]["iterations"]
 
 
-def test_a_warm_run_is_killed_and_resumed_like_any_other():
-    first = run(*PPO, "seed=1")
-    stays = ["algo.lr=1e-3", "algo.entropy_coef=0.1", "seed=2"]
-    longer = replace_settings([*PPO, *stays], "budget=500", f"warm_start={first}")
-    whole = run(*longer)
-    snapshot = yaml.safe_load((whole / "config.yaml").read_text())["warm_start"]
-    assert snapshot == f"{first}@{state(first)['progress']['decisions']}"
+def test_warm_started_run_resumes_like_any_other():
+    first_run = train(*PPO, "seed=1")
+    changes = ["algo.lr=1e-3", "algo.entropy_coef=0.1", "seed=2"]
+    longer = replace_settings([*PPO, *changes], "budget=500", f"warm_start={first_run}")
+    uninterrupted = train(*longer)
+    snapshot = yaml.safe_load((uninterrupted / "config.yaml").read_text())["warm_start"]
+    assert snapshot == f"{first_run}@{load_state(first_run)['progress']['decisions']}"
 
-    half = run(*PPO, *stays, f"warm_start={snapshot}")
+    extended = train(*PPO, *changes, f"warm_start={snapshot}")
     before = list_runs()
-    interrupt(Trainer, "run", *longer)  # before its first checkpoint
-    (young,) = set(list_runs()) - set(before)
-    assert run_command("train", f"resume={young}") == 0
-    shutil.rmtree(first)  # by now it is not needed
-    assert run_command("train", f"resume={half}", "budget=500") == 0
-    for folder in (half, young):
-        assert same(state(folder)["algorithm"], state(whole)["algorithm"])
+    interrupt_at(Trainer, "run", *longer)  # before its first checkpoint
+    (killed,) = set(list_runs()) - set(before)
+    assert run_command("train", f"resume={killed}") == 0
+    shutil.rmtree(first_run)  # no longer needed
+    assert run_command("train", f"resume={extended}", "budget=500") == 0
+    for folder in (extended, killed):
+        assert same(load_state(folder)["algorithm"], load_state(uninterrupted)["algorithm"])
         assert yaml.safe_load((folder / "config.yaml").read_text())["warm_start"] == snapshot
 
 
@@ -147,14 +147,14 @@ def test_a_warm_run_is_killed_and_resumed_like_any_other():
         ("algo.instances=2", "has algo.instances 1, and this run 2"),
     ],
 )
-def test_what_does_not_fit_is_told_before_there_is_a_folder(change, message, first, get_refusal):
+def test_mismatched_run_is_refused_before_a_folder_exists(change, message, ppo_run, get_refusal):
     options = [option for option in PPO if not (change.startswith("algo=") and "algo." in option)]
-    command = replace_settings(options, *change.split(), f"warm_start={first}")
+    command = replace_settings(options, *change.split(), f"warm_start={ppo_run}")
     if not message:
-        run(*command)
+        train(*command)
         return
-    assert get_refusal(*command).startswith(f"warm_start: {first} {message}")
-    assert list_runs() == [first]
+    assert get_refusal(*command).startswith(f"warm_start: {ppo_run} {message}")
+    assert list_runs() == [ppo_run]
 
 
 @pytest.mark.parametrize(
@@ -165,17 +165,17 @@ def test_what_does_not_fit_is_told_before_there_is_a_folder(change, message, fir
         ("ppo", "algo.reward_scale=7", "current", False),
     ],
 )
-def test_networks_of_a_player_and_its_critic_if_the_unit_is_equal(
-    learner, change, player, has_critic, first
+def test_warm_start_from_a_player_copies_a_critic_of_equal_scale(
+    learner, change, player, has_critic, ppo_run
 ):
-    learnt, command = state(first)["algorithm"], replace_settings(LEARNERS[learner], change)
-    cold = at_the_start(*command)
-    spec = f"{first}@{state(first)['progress']['decisions']}:{player}"
-    warm = at_the_start(*command, f"warm_start={spec}")
-    count = len(learnt["weight_average"])  # number of tensors of the actor; the critic's follow
-    networks, expected = (list(one["networks"].values()) for one in (warm, learnt))
+    source, command = load_state(ppo_run)["algorithm"], replace_settings(LEARNERS[learner], change)
+    cold = get_initial_state(*command)
+    spec = f"{ppo_run}@{load_state(ppo_run)['progress']['decisions']}:{player}"
+    warm = get_initial_state(*command, f"warm_start={spec}")
+    count = len(source["weight_average"])  # number of tensors of the actor; the critic's follow
+    networks, expected = (list(states["networks"].values()) for states in (warm, source))
     if player == "weight_average":
-        expected[:count] = learnt["weight_average"].values()
+        expected[:count] = source["weight_average"].values()
     if not has_critic:
         expected[count:] = list(cold["networks"].values())[count:]
     assert same(networks, expected)
@@ -184,16 +184,16 @@ def test_networks_of_a_player_and_its_critic_if_the_unit_is_equal(
         assert same(list(warm["value_average"].values()), expected[count:])
 
 
-def test_a_critic_that_shares_layers_leaves_the_policy_of_a_player(first):
-    policy = list(state(first)["algorithm"]["weight_average"].values())
-    spec = f"{first}@{state(first)['progress']['decisions']}:weight_average"
-    warm = at_the_start(*PPO, "algo.shared_layers=1", f"warm_start={spec}")
+def test_shared_critic_layers_do_not_change_the_copied_policy(ppo_run):
+    policy = list(load_state(ppo_run)["algorithm"]["weight_average"].values())
+    spec = f"{ppo_run}@{load_state(ppo_run)['progress']['decisions']}:weight_average"
+    warm = get_initial_state(*PPO, "algo.shared_layers=1", f"warm_start={spec}")
     assert same(list(warm["networks"].values())[: len(policy)], policy)
 
 
-def test_players_without_a_fitting_network(first, get_refusal):
+def test_players_without_a_matching_network_are_refused(ppo_run, get_refusal):
     problems = {
-        f"{first}:current net.hidden_sizes=[9]": "has net.hidden_sizes [8], and this run [9]",
+        f"{ppo_run}:current net.hidden_sizes=[9]": "has net.hidden_sizes [8], and this run [9]",
         "uniform": "is no run and has no policy network of this game",
     }
     for change, message in problems.items():
@@ -202,18 +202,18 @@ def test_players_without_a_fitting_network(first, get_refusal):
         assert get_refusal(*command).startswith(f"warm_start: {spec} {message}")
     assert get_refusal(*PPO, "warm_start=5").startswith("warm_start: no player is called 5; ")
     message = "warm_start: this algorithm can start from a run, but not from a player"
-    assert get_refusal(*LEARNERS["deep_cfr"], f"warm_start={first}:current").startswith(message)
-    assert list_runs() == [first]
+    assert get_refusal(*LEARNERS["deep_cfr"], f"warm_start={ppo_run}:current").startswith(message)
+    assert list_runs() == [ppo_run]
 
 
-def test_a_folder_that_was_tampered_with(first, get_refusal):
-    path = first / "config.yaml"
-    cfg = yaml.safe_load(path.read_text())
-    path.write_text(yaml.safe_dump(cfg | {"net": [8]}))
-    message = f"warm_start: {first} does not fit this run: "
-    assert get_refusal(*PPO, f"warm_start={first}").startswith(message)
-    path.write_text(yaml.safe_dump(cfg))
-    other = {name: part for name, part in state(first).items() if name != "progress"}
-    checkpoint.save_atomically(first / checkpoint.STATE_FILE, other)
-    assert get_refusal(*PPO, f"warm_start={first}").startswith(message)
-    assert list_runs() == [first]
+def test_edited_or_incomplete_run_is_refused(ppo_run, get_refusal):
+    path = ppo_run / "config.yaml"
+    config = yaml.safe_load(path.read_text())
+    path.write_text(yaml.safe_dump(config | {"net": [8]}))
+    message = f"warm_start: {ppo_run} does not fit this run: "
+    assert get_refusal(*PPO, f"warm_start={ppo_run}").startswith(message)
+    path.write_text(yaml.safe_dump(config))
+    incomplete = {name: part for name, part in load_state(ppo_run).items() if name != "progress"}
+    checkpoint.save_atomically(ppo_run / checkpoint.STATE_FILE, incomplete)
+    assert get_refusal(*PPO, f"warm_start={ppo_run}").startswith(message)
+    assert list_runs() == [ppo_run]
