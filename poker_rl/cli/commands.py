@@ -61,9 +61,9 @@ The folder is outputs/sweeps/NAME, which `poker-rl train -m` prints when it begi
     "watch": """\
 poker-rl watch RUN
 
-Shows the progress of a run while it trains: the first measure of each player, rates, time left, and
-the share of the learning time in networks. It ends with the run, or at Ctrl-C, which does not stop
-the run. In a pipe, it prints a line for each row of metrics.jsonl.""",
+Shows the progress of a run while it trains: the first measure of each player, rates and time left.
+It ends with the run, or at Ctrl-C, which does not stop the run. In a pipe, it prints a line for
+each row of metrics.jsonl.""",
     "list": f"""\
 poker-rl list [GROUP …] [--config-dir FOLDER]
 

@@ -185,6 +185,7 @@ def test_only_agents_that_learn_explore(variant):
     set_outputs(learner._actor, [0, 2, 0])
     batches = record_results(learner.services.rollout, "play_full_hands")
     learner.learn()
+    assert batches
     for rows in batches:
         count = rows.mask.sum(1)
         weight = np.exp(np.where(rows.mask, [0.0, 2.0, 0.0], -np.inf))
