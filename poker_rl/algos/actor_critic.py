@@ -128,8 +128,9 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         if self.enumerate_deals:
             traversals = game.count_deals() * traverser_count
             if self.hands_per_iteration % traversals:
-                allowed = f"with enumerate_deals: a multiple of {traversals:,}"
-                raise ConfigError(f"hands_per_iteration: allowed {allowed}")
+                allowed = f"a multiple of {traversals:,}, for every deal of {game.name}"
+                problem = f"{self.hands_per_iteration:,}, but each traverser needs {allowed}"
+                raise ConfigError(f"hands_per_iteration: {problem}")
             deals = game.list_deals()
             self._decks = deals[deal_number % len(deals)]
         self._recorded_policies: list[np.ndarray] = []  # pi at this iteration's decisions

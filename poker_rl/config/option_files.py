@@ -142,11 +142,15 @@ def flatten_dict(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     return values
 
 
-def find_differing_key(one: Mapping[str, Any], other: Mapping[str, Any]) -> str | None:
+def find_differing_key(one: Any, other: Any, key: str = "") -> str | None:
     """Return the dotted key of the first setting that differs; None if all are equal."""
-    one, other = flatten_dict(one), flatten_dict(other)
-    keys = sorted(one.keys() | other.keys())
-    return next((key for key in keys if one.get(key) != other.get(key)), None)
+    if not (isinstance(one, Mapping) and isinstance(other, Mapping)):
+        return None if one == other else key
+    for name in sorted(one.keys() | other.keys(), key=str):
+        path = f"{key}.{name}" if key else str(name)
+        if found := find_differing_key(one.get(name), other.get(name), path):
+            return found
+    return None
 
 
 def get_dotted_value(tree: Any, key: str) -> Any:
