@@ -38,6 +38,12 @@ def _one_thread():
     set_threads(1)
 
 
+def pytest_collection_modifyitems(items):
+    """Start the slowest tests first, so that no process waits for another one at the end."""
+    slow = "simulated_device", "distributed_processes", "docs", "loggers", "plugins", "wheel"
+    items.sort(key=lambda item: item.path.stem.removeprefix("test_") not in slow)
+
+
 # No test depends on how fast the machine is.
 settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any")
