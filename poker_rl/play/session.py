@@ -216,7 +216,7 @@ class Session:
         if (payoffs := adviser.state_values(record.copy())) is not None:
             scale, unit = get_result_scale_and_unit(game)
             value = float(payoffs[0]) * scale
-            unit = unit.partition("/")[0]
+            unit = "mbb" if unit == "mbb/hand" else f"{game.unit}s"
             text = (
                 f"Its expected payoff of the whole {game.hand_noun}: {format_signed(value)} {unit}"
             )

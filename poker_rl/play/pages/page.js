@@ -381,9 +381,9 @@ function createHandGrid({ ranks, action_types: kinds, probs }) {
       make("span", { class: kind }, label))));
 }
 
-/** Return the first probabilities as bars. The taken move is marked. */
+/** Return probabilities as bars, without most of those near 0. The taken move is marked. */
 function createProbBars(groups) {
-  const rows = groups.filter((one, i) => i < 8 || one.is_taken);
+  const rows = groups.filter((one, i) => i < 4 || (i < 8 && one.prob >= 0.001) || one.is_taken);
   return make("ul", { class: "bars" }, ...rows.map((one) => {
     const bar = make("span", { class: "bar" });
     bar.style.setProperty("--share", one.prob);
@@ -461,7 +461,7 @@ function describeGrades(steps, rule) {
   const mine = steps.filter((step) => step.grade);
   if (!mine.length) return [make("p", {}, "Move the slider to replay it, with every player's probabilities.")];
   const grades = mine.map(({ label, grade }) =>
-    make("li", { class: grade.word }, make("b", {}, formatLabel(label)), ` ${grade.text}`));
+    make("li", { class: grade.word }, make("b", {}, `${formatLabel(label)}:`), ` ${grade.text}`));
   return [make("ul", { class: "grades" }, ...grades), make("p", { class: "more" }, rule)];
 }
 
