@@ -117,7 +117,7 @@ def _compute_interval(payoffs: np.ndarray) -> dict[str, Any]:
     """Return the mean of payoffs, the half-width of its confidence interval, and both as text."""
     mean = float(payoffs.mean()) if len(payoffs) else 0.0
     half_width = compute_half_width(payoffs) if len(payoffs) >= MIN_DEALS else None
-    text = format_signed(mean, half_width) if len(payoffs) else "–"
+    text = format_signed(mean, half_width) if len(payoffs) else "-"
     return {"mean": mean, "half_width": half_width, "text": text}
 
 
