@@ -74,7 +74,6 @@ def test_class_of_a_package_that_is_no_plugin_is_refused(monkeypatch, get_refusa
 
 @pytest.mark.usefixtures("working_folder")
 def test_shipped_options_take_precedence_over_plugins(tmp_path, install, capsys):
-    """An option of the user takes precedence over both."""
     greedy = "# Not Kuhn\n_target_: greedy.game.Game\n"
     bot = "# Of the plug-in\n_target_: poker_rl.players.bots.basic_bots.UniformBot\n"
     files = {"conf__game__kuhn_yaml": greedy, "conf__player__theirs_yaml": bot}

@@ -180,9 +180,11 @@ def split_sweep_into_jobs(overrides: Sequence[str]) -> tuple[list[str], list[lis
 def _split_into_single_overrides(override: Override) -> list[str]:
     """Split an override with several values, such as KEY=A,B, into KEY=A and KEY=B."""
     text, key = override.input_line, override.get_key_element()
+    if not override.is_discrete_sweep():
+        raise ConfigError(f"{text}: has infinitely many values; write {key}=a,b or a range")
     try:
         values = list(override.sweep_string_iterator())
-    except (HydraException, ValueError) as error:  # such as a range with step 0, or an interval
+    except ValueError as error:  # such as a range with step 0
         raise ConfigError(f"{text}: {error}") from None
     if not values:
         options = get_config_loader().get_group_options(override.key_or_group)

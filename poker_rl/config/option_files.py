@@ -202,7 +202,7 @@ FlowListDumper.add_representer(
 def dump_with_comments(config: object, comments: Mapping[str, str]) -> str:
     """Return settings as YAML text with `comments`, a dictionary of comments by dotted key."""
     text = yaml.dump(config, Dumper=FlowListDumper, sort_keys=False, allow_unicode=True, width=1000)
-    lines = text.splitlines()
+    lines = text.removesuffix("\n").split("\n")  # splitlines would also split at U+2028
     for line_number, key, _ in iterate_yaml_keys(text):
         if key in comments:
             lines[line_number] += f"  # {comments[key]}"
@@ -219,7 +219,7 @@ def read_comments(path: Path, package: str) -> dict[str, str]:
 def iterate_yaml_keys(text: str) -> Iterator[tuple[int, str, str | None]]:
     """Yield the line number, the dotted key and the comment of each key in a YAML text."""
     parents: list[tuple[int, str]] = []
-    for line_number, line in enumerate(text.splitlines()):
+    for line_number, line in enumerate(text.split("\n")):
         if match := KEY_LINE_PATTERN.match(line):
             indent = len(match[1])
             while parents and parents[-1][0] >= indent:

@@ -176,6 +176,8 @@ class PageServer:
         return response
 
     def _explore_ranges(self, session: Session, request_data: RequestData) -> dict[str, Any]:
+        if "turn" in request_data:  # the grid belongs to a hint
+            session.check_request_is_current(_get_turn_id(request_data), is_over=False)
         has_actions = request_data.get("actions") is not None
         return explore_ranges(
             session.current_hand,

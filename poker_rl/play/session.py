@@ -189,7 +189,7 @@ class Session:
 
         `action` is the number of an action, or `{"to": chips}` for a bet or raise.
         """
-        self._check_request_is_current(turn_id, is_over=False)
+        self.check_request_is_current(turn_id, is_over=False)
         move = find_requested_move(self.setup.game, self.current_hand.record[0], action)
         hand = self.current_hand.apply_move(move).play_opponents()
         self._set_current_hand(hand, len(self.current_hand.steps))
@@ -197,7 +197,7 @@ class Session:
 
     def deal_next_hand(self, turn_id: int) -> dict[str, Any]:
         """Deal the next hand; return the view at the human player's first decision."""
-        self._check_request_is_current(turn_id, is_over=True)
+        self.check_request_is_current(turn_id, is_over=True)
         self._deal_next_hand()
         return self.build_view()
 
@@ -208,7 +208,7 @@ class Session:
         results, such as mbb; `text` is a sentence about it. If the adviser has no critic, the
         payoff is None and `text` is "".
         """
-        self._check_request_is_current(turn_id, is_over=False)
+        self.check_request_is_current(turn_id, is_over=False)
         if self.setup.adviser is None:
             raise MoveNotAllowedError("Nobody gives advice at this table.")
         adviser, game = self.setup.adviser.player, self.setup.game
@@ -266,7 +266,7 @@ class Session:
             raise MoveNotAllowedError(f"There is no finished {noun} {hand_number}.")
         return rebuild_finished_hand(self.setup, self._seed, self._finished_hands[hand_number])
 
-    def _check_request_is_current(self, turn_id: int, is_over: bool) -> None:
+    def check_request_is_current(self, turn_id: int, is_over: bool) -> None:
         """Raise an error if `turn_id` is outdated, or the present hand's `is_over` differs."""
         if turn_id != self.turn_id:
             raise StaleRequestError(self.build_view())

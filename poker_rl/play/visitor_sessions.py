@@ -136,6 +136,8 @@ class SessionStore:
             raise MoveNotAllowedError("There is no such game.")
         game_config = compose_plain_config([f"game={game_name}"], self._option_dirs)
         game: Game = build(game_config["game"], "game", Game)
+        if not isinstance(game, DisplayedGame):
+            raise MoveNotAllowedError(f"{game_name} can't be played on the page.")
         names = self.load_bots(game)
         specs = [*(name for name in self.config.default_opponents if name in names), *names]
         about = {name: read_first_comment(self._path_by_player[name]) for name in specs}

@@ -71,10 +71,10 @@ def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return rows as CSV; the first line has the names of the columns."""
     file = StringIO()
     columns = dict.fromkeys(key for row in rows for key in row)
-    writer = csv.DictWriter(file, columns, lineterminator="\n")
+    writer = csv.DictWriter(file, columns)  # ends lines by CR LF, and so quotes both in cells
     writer.writeheader()
     writer.writerows(rows)
-    return file.getvalue()
+    return file.getvalue().replace("\r\n", "\n")
 
 
 def fsync_path(path: Path) -> None:

@@ -67,6 +67,8 @@ def parse_search_space(config: Mapping[str, Any]) -> SearchSpace:
     for key, values in config.items():
         kind: type[Any] = distributions.FloatDistribution
         try:
+            if not isinstance(key, str):
+                raise TypeError
             if "choices" in values:
                 if not isinstance(values["choices"], list):
                     raise TypeError
@@ -77,7 +79,7 @@ def parse_search_space(config: Mapping[str, Any]) -> SearchSpace:
                 raise ValueError("low and high have to be finite")
             elif isinstance(values["low"], int) and isinstance(values["high"], int):
                 kind = distributions.IntDistribution
-            search_space[str(key)] = kind(**values)
+            search_space[key] = kind(**values)
         except ValueError as error:
             raise ConfigError(f"search_space.{key}: {error}") from None
         except (KeyError, TypeError):
@@ -114,7 +116,7 @@ class Objective(Logger):
         Raise TrialPruned if the trial ends early, diverges, or has settings that are not allowed.
         If no trial has completed so far, such settings raise a ConfigError instead.
         """
-        self.trial = trial
+        self.trial, self.should_prune = trial, False
         self.values: list[float] = []  # metrics of the trial's finished runs
         for seed in self.config.seeds:
             self.values.append(self.train_seed(seed))
@@ -138,9 +140,9 @@ class Objective(Logger):
             with announce_compilation():
                 build_and_train(composed, self.option_dirs, [self])
         except RunInterruptedError as error:
-            if error.exit_code > 128:  # a signal ended the run; else a logger, such as this one
-                raise
-            raise TrialPruned(f"within the run of seed {seed}") from None
+            if self.should_prune and error.exit_code <= 128:  # above 128, a signal ended the run
+                raise TrialPruned(f"within the run of seed {seed}") from None
+            raise
         except ConfigError as error:
             has_diverged = isinstance(error, DivergedError)
             states = [one.state for one in self.trial.study.get_trials(deepcopy=False)]
@@ -179,7 +181,8 @@ class Objective(Logger):
             steps = done // self.root.evaluate_every * self.root.evaluate_every
             mean = fmean([*self.values, value])
             self.trial.report(mean, len(self.values) * self.root.budget + steps)
-            if self.trial.should_prune():
+            self.should_prune = self.trial.should_prune()
+            if self.should_prune:
                 raise RunInterruptedError(0, "ended early")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from poker_rl.algos.algorithm import Algorithm, NetworkLearner
-from poker_rl.config.input_checks import ConfigError, error_prefix
+from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.option_files import find_differing_key, get_dotted_value
 from poker_rl.config.target_classes import load_class, settings_to_dict
 from poker_rl.games.game import Game
@@ -247,9 +247,12 @@ def warm_start_from_run(
                     raise ConfigError(
                         f"{folder} has {part}.{name} {value}, and this run {new_value}"
                     )
-        with error_prefix(f"{folder} does not fit this run"):
+        try:
             algorithm.warm_start(state["algorithm"])
+        except RuntimeError as error:
+            raise ConfigError(f"{folder} has networks of other shapes") from error
+        except ConfigError as error:
+            raise ConfigError(f"{folder} does not fit this run: algo.{error}") from None
     except checkpoint.LOAD_STATE_ERRORS as error:
-        reason = str(error).partition("\n")[0]
-        raise ConfigError(f"{folder} does not fit this run: {reason}") from error
+        raise ConfigError(f"{folder} does not contain a complete run: {error}") from error
     return f"{folder}@{decisions}"

@@ -58,10 +58,12 @@ def collect_settings_and_opponents(
         return replace_opponents_by_copies(settings, opponents, option_dirs), folder, opponents
     options, opponents = composed.option_by_group, OpponentFileCopies()
     names = {group: options[group] for group in NAMED_GROUPS if options.get(group)}
-    for group in ("game", "algo", "evaluation"):
-        if not options.get(group):
+    for group in ("game", "algo"):
+        if group not in names:
             raise ConfigError(f"{group}: missing; give {group}=NAME")
     settings = {"logger": {}} | option_files.to_plain_dict(composed.config) | {"names": names}
+    if not settings.get("evaluation"):
+        raise ConfigError("evaluation: missing; give evaluation=NAME")
     return replace_opponents_by_copies(settings, opponents, option_dirs), None, opponents
 
 

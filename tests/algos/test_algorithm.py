@@ -25,7 +25,6 @@ from poker_rl.players import load_player
     ],
 )
 def test_networks_that_only_the_opponent_plays_are_refused(network_sharing, seating, learns):
-    """Networks of seats or agents that the opponent plays would never be trained."""
     settings = [f"algo.network_sharing={network_sharing}", f"algo.seating={seating}"]
     caller = single_opponent(load_player("call", kuhn()))
     message = f"^algo.network_sharing: {network_sharing} needs self-play; "

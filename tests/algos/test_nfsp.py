@@ -78,7 +78,6 @@ def test_transitions_lead_to_the_next_decision_of_the_same_agent():
 
 
 def test_td_target_is_the_best_legal_value_of_the_target_network():
-    """Against the same loss by plain loops, over both agents."""
     learner = dqn(kuhn(), gamma=0.9, batch_size=64)
     for _ in range(30):
         learner.learn()

@@ -52,7 +52,6 @@ def test_policy_lookup_does_not_depend_on_suit_names():
 
 
 def test_information_sets_share_a_row_only_up_to_suits():
-    """Information sets of a row have the same seat, ranks and betting."""
     tree = get_tree(TWELVE)
     rows = get_infoset_index(TWELVE).lookup_rows(tree.infoset_records)
     assert set(rows.tolist()) == set(range(get_infoset_index(TWELVE).row_count))

@@ -78,7 +78,6 @@ def test_advantages_follow_the_decisions_of_each_agent(game, opponent, overrides
 
 @pytest.mark.parametrize(("game", "overrides"), SELF_PLAY.items(), ids=SELF_PLAY)
 def test_rollout_batch_agrees_with_the_rules(game, overrides):
-    """Take the same actions at separate tables with the same cards."""
     learner = ppo(game, None, overrides)
     rollout, services = learner._rollout, learner.services
     count = len(services.rollout.agent_of_seat)

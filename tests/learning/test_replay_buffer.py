@@ -36,7 +36,6 @@ def add_numbers(rule, capacity, count, seed, parts=1):
 
 @pytest.mark.parametrize("parts", [3, 100])
 def test_circular_buffer_keeps_the_newest_items(parts):
-    """If items are added one by one, or more at once than the capacity."""
     stored = add_numbers(CircularInsertion(), 10, 43, 0, parts)
     assert sorted(stored) == list(deque(range(43), 10))
     assert list(stored) == [40, 41, 42, *range(33, 40)]  # item i is in slot i % 10

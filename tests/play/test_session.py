@@ -284,7 +284,6 @@ def test_action_losses_in_kuhn_poker_match_theory(tmp_path):
 
 
 def test_review_of_kuhn_poker_grades_by_known_costs():
-    """Where the cost is known, it decides the grade, not the adviser."""
     session = Session.create(table("kuhn", "uniform", "call"), None, 7)
     graded = set()
     for view in play(session, 60):

@@ -17,7 +17,8 @@ import torch
 from commands import ENVIRONMENT, PROGRAM, TRAIN, limit_file_size, list_runs, run_command
 
 from poker_rl.config import ConfigError
-from poker_rl.storage import checkpoint, disk, terminal_messages
+from poker_rl.config.option_files import read_plain_yaml
+from poker_rl.storage import checkpoint, disk, run_files, terminal_messages
 from poker_rl.storage.run_files import read_config_and_manifest
 
 pytestmark = pytest.mark.usefixtures("working_folder")
@@ -159,3 +160,10 @@ def test_snapshot_of_a_view_does_not_store_the_whole_tensor(tmp_path):
     path = checkpoint.save_snapshot(tmp_path, 1, {"game": {}, "players": players})
     assert path.stat().st_size < 10_000
     assert not checkpoint.load_snapshot(path)["players"]["current"]["weight"].requires_grad
+
+
+def test_separators_of_lines_in_text_are_kept(tmp_path):
+    text = "a\r\u2028b"
+    assert disk.to_csv([{"name": text}]) == f'name\n"{text}"\n'
+    run_files.write_config(tmp_path, {"name": text})
+    assert read_plain_yaml(tmp_path / "config.yaml") == {"name": text}

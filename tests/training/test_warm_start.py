@@ -210,7 +210,7 @@ def test_edited_or_incomplete_run_is_refused(ppo_run, get_refusal):
     path = ppo_run / "config.yaml"
     config = yaml.safe_load(path.read_text())
     path.write_text(yaml.safe_dump(config | {"net": [8]}))
-    message = f"warm_start: {ppo_run} does not fit this run: "
+    message = f"warm_start: {ppo_run} does not contain a complete run: "
     assert get_refusal(*PPO, f"warm_start={ppo_run}").startswith(message)
     path.write_text(yaml.safe_dump(config))
     incomplete = {name: part for name, part in load_state(ppo_run).items() if name != "progress"}

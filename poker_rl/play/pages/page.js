@@ -353,7 +353,7 @@ function drawHint(advice) {
     const grid = make("details", {}, make("summary", {}, "With every starting hand"));
     grid.addEventListener("toggle", async () => {
       if (!grid.open || grid.children.length > 1) return;
-      const { ok, answer } = await ask("ranges", { actions: null, board: "", names: [view.session.adviser] });
+      const { ok, answer } = await ask("ranges", { turn: view.turn, actions: null, board: "", names: [view.session.adviser] });
       if (grid.children.length === 1) grid.append(ok ? createHandGrid(answer.grids[0]) : make("p", {}, answer.error));
     });
     $("hint-body").append(grid);
