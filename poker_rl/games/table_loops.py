@@ -74,7 +74,7 @@ def observe_log_chips_loop(definitions, tables, rows, logarithms, out):
 def observe_history_loop(definitions, tables, rows, out, lengths):
     for i in prange(len(rows)):
         table = tables[rows[i]]
-        lengths[i] = rule(definitions[table.variant], table, table.to_act, out[i])
+        lengths[i] = observe_history(definitions[table.variant], table, table.to_act, out[i])
 
 
 def step_autoreset_loop(
@@ -104,12 +104,14 @@ def step_autoreset_loop(
 def compile_loop(loop: Any, rules: ModuleType, parallel: bool, rule: str = "") -> Any:
     """Compile a loop for the rules of a game; numba caches the machine code on disk.
 
-    `rule` is the name of the rule that a loop calls as `rule`.
+    `rule` is the name of the rule that `rule_loop`, `output_rule_loop` or `acting_seat_rule_loop`
+    calls; the other loops need none.
     """
     loop_globals = {
-        **globals(),
         **vars(rules),
         "rule": getattr(rules, rule, None),
+        "sample_variant": sample_variant,
+        "shuffle_deck": shuffle_deck,
         "prange": numba.prange if parallel else range,
     }
     bound_loop = FunctionType(loop.__code__, loop_globals, loop.__name__)

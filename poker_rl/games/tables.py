@@ -27,7 +27,8 @@ MIN_PARALLEL_ROWS = 4096  # with fewer rows, starting threads costs more than it
 
 def copy_records(records: np.ndarray) -> np.ndarray:
     """Return a copy of tables [B]; copying bytes is faster than NumPy's copy field by field."""
-    return np.ascontiguousarray(records).view(np.uint8).copy().view(records.dtype)
+    contiguous = np.ascontiguousarray(records)
+    return contiguous.view(np.uint8).copy().view(records.dtype)
 
 
 class Tables:
@@ -62,8 +63,6 @@ class Tables:
         self, loop: Any, rows: np.ndarray | None, *arrays: np.ndarray | None, rule: str = ""
     ) -> Any:
         """Run a loop of `table_loops` and return its result; see `compile_loop` for `rule`."""
-        if rule and not hasattr(self.game.rules, rule):
-            raise ConfigError(f"game: {self.game.name} has no rule `{rule}`")
         rows = self._select_rows(rows)
         parallel = len(rows) >= MIN_PARALLEL_ROWS and numba.get_num_threads() > 1
         compiled_loop = compile_loop(loop, self.game.rules, parallel, rule)
@@ -110,7 +109,9 @@ class Tables:
     def _apply_rule(
         self, loop: Any, rule: str, rows: np.ndarray | None, size: int, dtype: Any
     ) -> np.ndarray:
-        """Return the array [B, size] that a rule writes."""
+        """Return the array [B, size] that a rule writes; raise ConfigError if the game lacks it."""
+        if not size:
+            raise ConfigError(f"game: {self.game.name} has no rule `{rule}`")
         out = np.zeros((len(self._select_rows(rows)), size), dtype)
         self.run_compiled_loop(loop, rows, out, rule=rule)
         return out
@@ -131,11 +132,15 @@ class Tables:
         The first array has F features of each action, [B, L, F] float32, padded with zeros to the
         length L of the longest sequence. The second has the number of actions, [B] int64.
         """
-        lengths = np.zeros(len(self._select_rows(rows)), np.int64)
-        for _ in range(2):  # the first time there is no room for actions, but their number is found
-            shape = len(lengths), int(lengths.max(initial=0)), self.game.history_step_size
-            out = np.zeros(shape, np.float32)
-            self.run_compiled_loop(observe_history_loop, rows, out, lengths, rule="observe_history")
+        step_size = self.game.history_step_size
+        if not step_size:
+            raise ConfigError(f"game: {self.game.name} has no rule `observe_history`")
+        count = len(self._select_rows(rows))
+        lengths = np.empty(count, np.int64)
+        no_steps = np.empty((count, 0, step_size), np.float32)
+        self.run_compiled_loop(observe_history_loop, rows, no_steps, lengths)
+        out = np.zeros((count, int(lengths.max(initial=0)), step_size), np.float32)
+        self.run_compiled_loop(observe_history_loop, rows, out, lengths)
         return out, lengths
 
     def observe_hidden_cards(
@@ -158,6 +163,8 @@ class Tables:
 
     def resample_hidden_cards(self) -> None:
         """Redeal at random the cards that each seat to act cannot see; random states advance."""
+        if not hasattr(self.game.rules, "resample_hidden_cards"):
+            raise ConfigError(f"game: {self.game.name} has no rule `resample_hidden_cards`")
         self.run_compiled_loop(rule_loop, None, rule="resample_hidden_cards")
 
     def step(self, actions: np.ndarray, rows: np.ndarray | None = None) -> None:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from poker_rl.config.input_checks import ConfigError, PositiveInt
-from poker_rl.nets.net_interface import Features, NetConfig, NetDimensions
+from poker_rl.nets.net_interface import Features, NetConfig, NetDimensions, get_value_net_config
 
 FIRST_RAISE_ACTION = 2  # action k >= 2 raises to k chips
 MIN_DENSITY_WIDTH = 1e-3  # smallest width of a density over log-amounts, scaled to [0, 1]
@@ -37,7 +37,7 @@ class AmountNetConfig:
     @property
     def value_net_config(self) -> NetConfig:
         """Settings of value networks, which need no amount head."""
-        return self.body
+        return get_value_net_config(self.body)
 
     def build_module(self, dimensions: NetDimensions, generator: torch.Generator) -> nn.Module:
         if dimensions.outputs <= FIRST_RAISE_ACTION:

@@ -209,8 +209,7 @@ def _make_history_encoder(game: Game) -> tuple[int, EncodeFunction]:
         steps = out[:, :history_size].reshape(len(out), HISTORY_STEPS, game.history_step_size)
         steps[:] = 0  # writes into `out`, of which `steps` is a view
         scratch = tables.records["rank"].copy()  # the rule `observe_history` overwrites this field
-        arrays = steps, np.empty(len(out), np.int64)
-        tables.run_compiled_loop(observe_history_loop, None, *arrays, rule="observe_history")
+        tables.run_compiled_loop(observe_history_loop, None, steps, np.empty(len(out), np.int64))
         tables.records["rank"] = scratch
         encode_table(tables, out[:, history_size:])
 
