@@ -13,6 +13,7 @@ from itertools import combinations
 
 import numpy as np
 
+from poker_rl.config.input_checks import Probability
 from poker_rl.games.game import Game
 from poker_rl.games.poker.poker_game import check_holdem_cards
 from poker_rl.games.poker.table_dtypes import (
@@ -27,6 +28,7 @@ from poker_rl.players.bots.bot import Bot
 
 BET = RAISE
 CHOICE_COUNT = 3  # fold, call, bet
+STRONG_HAND_MIN_BET_PROB = 0.5  # `reference_bot` bets a strong hand with at least this probability
 
 
 @dataclass(kw_only=True)
@@ -74,21 +76,27 @@ class FoldCallBetBot(Bot):
 class StrongWeakBot(FoldCallBetBot):
     """Bot with random choices, whose probabilities depend on whether its hand is strong.
 
-    A hand is strong if `reference_bot` bets it at least half of the time. The bot bets or calls
-    with a strong hand, and calls or folds with a weak one, each with probability 1/2; instead of a
-    fold, it checks if there is no bet to call. The bots of a published work on six-player hold'em
-    play like this (docs/results/apu.md).
+    A hand is strong if `reference_bot` bets it at least half of the time. The bot bets a strong
+    hand with probability `strong_bet_prob`, and else calls. It calls with a weak hand with
+    probability `weak_call_prob`, and else folds, or checks if there is no bet to call. The bots of
+    a published work on six-player hold'em play like this (docs/results/apu.md).
     """
 
     reference_bot: FoldCallBetBot
+    strong_bet_prob: Probability
+    weak_call_prob: Probability
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
+        strong_plan = [0.0, 1 - self.strong_bet_prob, self.strong_bet_prob]
+        weak_plan = [1 - self.weak_call_prob, self.weak_call_prob, 0.0]
+        self._choice_probs = np.array([weak_plan, strong_plan])
         self.is_suit_invariant = self.reference_bot.is_suit_invariant
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
         bet_prob = self.reference_bot.compute_choice_probs(records, legal_mask)[:, BET]
-        return np.where(bet_prob[:, None] >= 0.5, [0.0, 0.5, 0.5], [0.5, 0.5, 0.0])
+        is_strong = bet_prob >= STRONG_HAND_MIN_BET_PROB
+        return np.asarray(self._choice_probs[is_strong.astype(np.int64)])
 
 
 def tabulate_by_hole_cards(function: Callable[[int, int], int]) -> np.ndarray:

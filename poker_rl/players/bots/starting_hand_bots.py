@@ -99,15 +99,19 @@ def compute_chen_percentiles() -> np.ndarray:
 class SklanskyBot(FoldCallBetBot):
     """Bot that bets very high and tight hands, and calls with hands of looser ranges.
 
-    The ranges are in the module's docstring. It bets hands of the average range half of the time,
-    and else calls. It calls with very loose hands only while the street has at most one bet, the
-    big blind included, and folds all hands outside the ranges.
+    The ranges are in the module's docstring. It bets hands of the average range with probability
+    `average_range_bet_prob`, and else calls. It calls with very loose hands only while the street
+    has at most one bet, the big blind included, and folds all hands outside the ranges.
     """
+
+    average_range_bet_prob: Probability
 
     def __post_init__(self, game: Game) -> None:
         super().__post_init__(game)
         self._ranges = tabulate_by_hole_cards(find_tightest_sklansky_range)
-        fold, call, average, bet = [1, 0, 0], [0, 1, 0], [0, 0.5, 0.5], [0, 0, 1]
+        bet_prob = self.average_range_bet_prob
+        call, fold = [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]
+        bet, average = [0.0, 0.0, 1.0], [0.0, 1 - bet_prob, bet_prob]
         usual_plan = [bet, bet, average, call, call, fold]
         facing_more = [bet, bet, average, call, fold, fold]
         # Its axes are: whether the street has more than one bet (0 or 1), the range, the choice.
