@@ -94,27 +94,37 @@ def sum_compatible_reach(hands, reach, rows, out):
     This is done for the ranges `reach[rows]`; each result is written into the same row of `out`.
     Both arrays are [N, H].
     """
-    hole_card_count, all_hands = hands.shape[1], np.arange(len(hands))
+    all_hands = np.arange(len(hands))
     for first in range(0, len(rows), BLOCK_SIZE):
         block_rows = rows[first : first + BLOCK_SIZE]
         block = gather_block(reach, block_rows, all_hands)
-        values, range_count = np.empty_like(block), len(block_rows)
-        total, reach_of_card = np.zeros(range_count), np.zeros((MAX_DECK_SIZE, range_count))
-        for h in range(len(hands)):
-            for t in range(range_count):
-                total[t] += block[h, t]
-            for i in range(hole_card_count):
-                for t in range(range_count):
-                    reach_of_card[hands[h, i], t] += block[h, t]
-        for h in range(len(hands)):
-            # The loop below subtracts the hand's own reach `hole_card_count` times, once for each
-            # card. It should be subtracted once, so add it the other times.
-            for t in range(range_count):
-                values[h, t] = total[t] + (hole_card_count - 1) * block[h, t]
-            for i in range(hole_card_count):
-                for t in range(range_count):
-                    values[h, t] -= reach_of_card[hands[h, i], t]
+        values = np.empty_like(block)
+        fill_compatible_reach(hands, block, values)
         scatter_block(values, block_rows, all_hands, out)
+
+
+@vectorized_jit(reorder_sums=False)
+def fill_compatible_reach(hands, block, values):
+    """Write for each hand the total reach of the hands that share no card with it, in T ranges.
+
+    `block` [H, T] is the reach of each hand; the results go into `values` [H, T].
+    """
+    hole_card_count, range_count = hands.shape[1], block.shape[1]
+    total, reach_of_card = np.zeros(range_count), np.zeros((MAX_DECK_SIZE, range_count))
+    for h in range(len(hands)):
+        for t in range(range_count):
+            total[t] += block[h, t]
+        for i in range(hole_card_count):
+            for t in range(range_count):
+                reach_of_card[hands[h, i], t] += block[h, t]
+    for h in range(len(hands)):
+        # The loop below subtracts the hand's own reach `hole_card_count` times, once for each
+        # card. It should be subtracted once, so add it the other times.
+        for t in range(range_count):
+            values[h, t] = total[t] + (hole_card_count - 1) * block[h, t]
+        for i in range(hole_card_count):
+            for t in range(range_count):
+                values[h, t] -= reach_of_card[hands[h, i], t]
 
 
 @vectorized_jit(reorder_sums=False)
@@ -173,8 +183,8 @@ def add_reach_of_preceding_hands(hands, hand_order, strengths, sign, block, valu
 def gather_block(reach, rows, hand_order):
     """Return the rows `rows` of `reach` [N, H] transposed, with hands in the order `hand_order`."""
     block = np.empty((len(hand_order), len(rows)))
-    for t in range(len(rows)):
-        for position in range(len(hand_order)):
+    for position in range(len(hand_order)):
+        for t in range(len(rows)):
             block[position, t] = reach[rows[t], hand_order[position]]
     return block
 
@@ -182,6 +192,6 @@ def gather_block(reach, rows, hand_order):
 @vectorized_jit(reorder_sums=False)
 def scatter_block(block, rows, hand_order, out):
     """Write a block, shaped as by `gather_block`, back into the rows `rows` of `out` [N, H]."""
-    for t in range(len(rows)):
-        for position in range(len(hand_order)):
+    for position in range(len(hand_order)):
+        for t in range(len(rows)):
             out[rows[t], hand_order[position]] = block[position, t]
