@@ -76,7 +76,7 @@ def test_all_settings_are_shown_with_their_comments(capsys):
     assert run_command("train", "game=kuhn_3p", "algo=ppo", "seed=7", "--cfg", "job") == 0
     out = capsys.readouterr().out
     assert "seed: 7  # seed of all random generators\n" in out
-    assert "  ranks: TJQK  # lowest first, a character each\n" in out  # from kuhn.yaml
+    assert "  ranks: TJQK  # lowest first, a character each\n" in out  # comment in kuhn.yaml
     assert "  gamma: 1.0  # discount" in out
     assert "hydra" not in out
     assert yaml.safe_load(out)["net"]["hidden_sizes"] == [64, 64]
@@ -105,8 +105,8 @@ def test_every_option_builds(choice, monkeypatch):
 
     monkeypatch.setattr(start_run, "train_in_folder", record_start)
     group, _, name = choice.partition("=")
-    more = ["algo=reinforce"] if group == "net" else []  # any algorithm with networks
-    if name.endswith("_from_one") or name == "big2_vine":  # its warm_start has no default
+    more = ["algo=reinforce"] if group == "net" else []  # `net` needs some learner
+    if name.endswith("_from_one") or name == "big2_vine":  # warm_start is required
         more = ["warm_start=null"]
     assert run_command("train", choice, *more) == 0
     ((config, algorithm),) = started
@@ -134,7 +134,7 @@ def test_run_is_trained_evaluated_and_resumed(capsys, get_refusal):
     assert read_last_row(folder)["iterations"] == 10
     config = yaml.safe_load((folder / "config.yaml").read_text())
     assert (config["budget"], config["seed"]) == (10, 3)
-    assert config["evaluation"]["x_axis"] == "iterations"  # resolved
+    assert config["evaluation"]["x_axis"] == "iterations"  # from `${budget_unit}`
 
     match = ["against=[uniform,equilibrium]", "deals=1e2"]
     assert run_command("evaluate", f"run={folder}", *match) == 0
@@ -172,10 +172,10 @@ def test_run_is_trained_evaluated_and_resumed(capsys, get_refusal):
     assert run_command("train", run, *more) == 0
     medium = "medium" if has_bfloat16("cpu") else "highest"
     assert torch.get_float32_matmul_precision() == medium
-    torch.set_float32_matmul_precision("highest")  # of this process
+    torch.set_float32_matmul_precision("highest")  # undo the setting in this process
     assert list_runs() == [folder]
     config = yaml.safe_load((folder / "config.yaml").read_text())
-    assert list(config) == settings  # in the same order
+    assert list(config) == settings  # the order of settings is kept
     assert (config["budget"], config["evaluate_every"], config["seed"]) == (20, 1, 3)
     assert config["device"] == "cpu"
     assert config["evaluation"]["deals"] == 40
@@ -189,7 +189,7 @@ def test_out_of_memory_while_training_is_printed_in_one_line(monkeypatch, capsys
     monkeypatch.setattr("poker_rl.algos.tabular.cfr.CFR.learn", lambda self: torch.empty(10**15))
     assert run_command(*TRAIN) == 1
     (message,) = [line for line in capsys.readouterr().err.splitlines() if "poker-rl: " in line]
-    assert "out of memory while training; less at once" in message
+    assert "out of memory while training; use fewer" in message
     assert json.loads((list_runs()[0] / "manifest.json").read_text())["status"] == "failed"
 
 
@@ -229,7 +229,7 @@ def test_options_of_the_user_have_precedence(started_configs, capsys, get_refusa
     (mine / "game/kuhn.yaml").write_text(kuhn)
     bot = "# Mine\n_target_: poker_rl.players.bots.basic_bots.UniformBot\n"
     (mine / "player/my-bot.yaml").write_text(bot)
-    (mine / "player/.#my-bot.yaml").symlink_to("me@host.1:2")  # Emacs has it open
+    (mine / "player/.#my-bot.yaml").symlink_to("me@host.1:2")  # a lock file of Emacs
     own = ["--config-dir", "mine"]
 
     assert run_command("train", *own, "game=kuhn", "--cfg", "job") == 0
@@ -271,8 +271,8 @@ def test_evaluate_any_two_players(capsys, finished_run, monkeypatch):
     assert run_command("evaluate", *players) == 0
     out = capsys.readouterr().out
     assert out.startswith("kuhn\n")
-    assert "0.3333" in out  # its exploitability
-    assert "-0.2222" in out  # won from the equilibrium: (-1/3 - 1/9) / 2
+    assert "0.3333" in out  # exploitability of the player
+    assert "-0.2222" in out  # winnings from the equilibrium: (-1/3 - 1/9) / 2
     assert "nothing was written" in out
     assert list(Path().iterdir()) == [Path("outputs")]
 

@@ -12,7 +12,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from multiprocessing.context import BaseContext
 
-KILLED_MESSAGE = "a worker process was ended, as by lack of memory"
+KILLED_MESSAGE = "a worker process was killed, perhaps for lack of memory"
 
 TaskRunner = Callable[[int], None]  # function that runs the task with this number
 

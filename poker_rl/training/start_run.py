@@ -71,7 +71,7 @@ def run_training_job(composed: ComposedConfig, option_dirs: Sequence[Path]) -> R
         return RunOutcome("failed", 1, format_os_error(error))
     except Exception as error:
         if is_out_of_memory(error):
-            message = "out of memory while training; less at once (tables, hands, batch) needs less"
+            message = "out of memory while training; use fewer tables or hands, or smaller batches"
             return RunOutcome("failed", 1, message)
         traceback.print_exc()
         return RunOutcome("failed", 1, f"{type(error).__name__}: {error}")

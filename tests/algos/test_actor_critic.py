@@ -147,7 +147,7 @@ def test_neurd_step_does_not_depend_on_the_action_probability():
     steps = advantage[0, 0, :3] - kl_weight * legal_log_pi
     steps = [*(steps - steps.mean()).tolist(), 0]
     assert (-logits.grad[0, 0]).tolist() == pytest.approx(steps, rel=1e-5)
-    assert max(steps) == steps[1]  # the action of probability 5e-6 grows most
+    assert max(steps) == steps[1]  # action 1, of probability 5e-6, has the largest step
 
     optimum = torch.log_softmax(advantage[:, :, :3] / kl_weight, 2)
     optimum = torch.cat([optimum, torch.full((1, 1, 1), -9.0)], 2).requires_grad_()

@@ -72,7 +72,7 @@ SHOWDOWN = [  # 0 wins 12 from 1, who has put in half of it
 ]
 HANDS = [UNCONTESTED, SPLIT, SHOWDOWN] * 2  # an episode is six hands
 HOLES = "AsAh 3c3d 4c4d 5c5d 6c6d 7c7d"
-BOARDS = ["2c8hJsQd9s", "TsJsQsKsAs", "2c8hJsQd9s"] * 2  # the second is everybody's best hand
+BOARDS = ["2c8hJsQd9s", "TsJsQsKsAs", "2c8hJsQd9s"] * 2  # the second is a royal flush
 
 
 def script_hands(learner):
@@ -153,7 +153,7 @@ def test_pool_opponents_play_in_a_share_of_the_iterations(variant, monkeypatch):
     settings = OpponentPoolSettings(play_prob=0.5, snapshot_interval=5, capacity=2)
     learner = apu(kuhn(3), variant=variant, opponent_pool=settings)
     pool, usual = learner._opponent_pool, {learner._copied_actor} - {None}
-    agents_of_network = {}  # agents that each network plays
+    agents_of_network = {}  # for each network, the agents that it plays for
     policy = learner.services.compute_probs
 
     def record_agents(module, rows):
@@ -299,7 +299,7 @@ def test_warm_start_gives_every_agent_a_copy_of_a_single_one(variant, net):
     six.learn()
     learners = [True] * 6 if variant == "apu_ctrl" else [True, True, False, False, False, False]
     unchanged = [[not moved for moved in learners]] * 4
-    assert equals_single(six, state).tolist() == [*unchanged, [False] * 6]  # all averages move
+    assert equals_single(six, state).tolist() == [*unchanged, [False] * 6]  # all EMAs differ
     with pytest.raises(RuntimeError):
         single.warm_start(six.state_dict())
     dual = apu(game, seed=2, variant="dual_apu", **settings)

@@ -35,7 +35,7 @@ def build_services(game, hands=1):
 
 @pytest.mark.parametrize("game", [kuhn(), kuhn(3), leduc()], ids=label)
 def test_sampled_regrets_average_to_the_exact_ones(game):
-    """At each infoset reached 40 times or more, within 6 standard errors of 20 traversals."""
+    """The error is below 6 standard errors at each infoset that is reached 40 times or more."""
     tree, hands, times = get_tree(game), 1000, 20
     services, policy = build_services(game, hands), random_policy(tree, 1)
     rows, _ = services.encode_with_hidden_cards(tree.infoset_records)
@@ -47,7 +47,7 @@ def test_sampled_regrets_average_to_the_exact_ones(game):
     for traverser in range(game.seats):
         regrets, reach, _ = compute_counterfactual_values(tree, policy, traverser)
         others = tree.infoset_seat != traverser
-        sums = np.zeros((times, *regrets.shape))  # of a hand: regrets, or the others' policies
+        sums = np.zeros((times, *regrets.shape))  # regrets or policies per hand
         counts = np.zeros((times, tree.infoset_count))
         for k in range(times):
             for part in traverse_hands(
@@ -86,7 +86,7 @@ def test_merging_buffer_keeps_weighted_means_of_equal_rows():
     targets = buffer.get_or_sample_batch(batch_size=4)
     assert len(buffer) == 3
     assert targets.weight.tolist() == [[0.75, 0.25], [1, 0]]
-    assert targets.target[0].tolist() == [[3, 2, 0], [5, 5, 5]]  # (1 x 1 + 2 x 4) / 3
+    assert targets.target[0].tolist() == [[3, 2, 0], [5, 5, 5]]  # 3 is (1 x 1 + 2 x 4) / 3
     assert targets.target[1, 0].tolist() == pytest.approx([17 / 3, 0, 0])
     assert targets.observation[0, :, :2].tolist() == [[0, 1], [1, 1]]
     # a batch smaller than the buffer is sampled by weight
@@ -100,7 +100,7 @@ def test_full_merging_buffer_is_a_uniform_sample_of_observations():
     services.observation_column = services.observation_column._replace(width=11)
     sampled = []
     for _ in range(200):
-        # With two replicas: 4 rows.
+        # Two replicas with a capacity of 2 share 4 rows.
         buffer = MergingBuffer(services, capacity=2, iteration_weight_power=1.0)
         for bits in range(8):
             buffer.iteration += 1
@@ -140,7 +140,7 @@ def test_small_buffer_takes_fewer_gradient_steps(batch_size, updates):
     "changed",
     [
         {"network_sharing": "shared", "instances": 2},
-        {"batch_size": 4, "capacity": 6, "instances": 2},  # sampled from a full buffer
+        {"batch_size": 4, "capacity": 6, "instances": 2},  # batches are samples of a full buffer
     ],
 )
 def test_settings_train_and_resume_bitwise(changed):
@@ -164,7 +164,7 @@ def test_warm_start_copies_networks_and_buffers():
         assert state[name]["generator"] != source[name]["generator"]
     assert warm.progress.iterations == 0
     warm.learn()
-    assert warm.state_dict()["regret_buffer"]["iteration"] == 4  # weighs more than the first three
+    assert warm.state_dict()["regret_buffer"]["iteration"] == 4  # continues after 3
     with pytest.raises(ConfigError, match=r"^capacity: 8 observations, the other buffer has "):
         learner(game, capacity=4).warm_start(source)
 

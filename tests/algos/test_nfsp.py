@@ -65,7 +65,7 @@ def test_transitions_lead_to_the_next_decision_of_the_same_agent():
     learner = dqn(kuhn(), reward_scale=2.0)
     next_ = [2, 3, HAND_ENDED, NEXT_PENDING, HAND_ENDED]
     batch = make_batch(next_, [0, 0, 3, 0, -1], [0, 1, 0, 1, 1])
-    assert learner._store_transitions(batch) == 4  # the open one belongs to the next batch
+    assert learner._store_transitions(batch) == 4  # the pending one is for the next batch
     first, second = get_items(learner), get_items(learner, 1)
     np.testing.assert_array_equal(first["reward"], [0, 1.5])
     np.testing.assert_array_equal(second["reward"], [0, -0.5])
@@ -116,7 +116,7 @@ def test_number_of_updates_per_agent_decision_is_exact(network_sharing, updates,
             assert done == 0
             continue
         start = before[0] if start is None else start
-        # decisions of one agent: all of them over the number of agents
+        # `decisions` counts all agents; the ratio is for the decisions of one agent
         due = decisions * updates // (every * networks) - start * updates // (every * networks)
         assert done == due
     assert learner.progress.updates == learner._replay_optimizer.updates > 0
@@ -147,7 +147,7 @@ def test_epsilon_greedy_probabilities_are_over_legal_actions():
         x = torch.from_numpy(rows.observation)[None].expand(2, -1, -1)
         value = learner._q_network(x)[0].numpy()
     policy = learner._compute_epsilon_greedy_probs(value, rows.mask)
-    for i in range(len(policy)):  # all are first decisions, of the first seat
+    for i in range(len(policy)):  # each is the first decision of a hand, by seat 0
         legal = np.flatnonzero(rows.mask[i])
         best = legal[value[i, legal].argmax()]
         expected = np.zeros(3)
@@ -169,7 +169,7 @@ def test_best_response_plays_and_stores_a_share_eta_of_hands():
     assert abs(stored_count.sum() / total - eta) <= 4 * sd
     is_response = learner.services.rollout.is_learning_seat
     both = (is_response[:, 0] & is_response[:, 1]).mean()
-    assert both < 0.2  # 0.09 on average, as agents sample independently; otherwise 0.3
+    assert both < 0.2  # 0.3 x 0.3 = 0.09 if agents sample independently, else 0.3
 
 
 def all_features():

@@ -61,7 +61,7 @@ def test_average_policy_plays_with_the_average_network():
     batches = record_decisions(learner)
     learner.learn()
     batch, responds = batches[0]
-    assert (batch.action[responds & batch.mask[:, 2]] == 2).all()  # where a raise is legal
+    assert (batch.action[responds & batch.mask[:, 2]] == 2).all()  # it raises wherever it may
     assert (batch.action[~responds] == 1).all()
 
 

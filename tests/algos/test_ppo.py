@@ -86,11 +86,11 @@ def test_deduplicated_inputs_give_equal_outputs_and_gradients(replicas):
 
 @pytest.mark.parametrize("size", [30, 40])
 def test_minibatches_hold_each_row_once_and_average_per_replica(size):
-    """With the size of the largest replica, or padded to more."""
+    """`size` is the number of rows of the largest replica, or more, which requires padding."""
     generator = torch.Generator().manual_seed(0)
     used = torch.tensor([0, 1, 3]).repeat_interleave(
         torch.tensor([10, 20, 30])
-    )  # none of replica 2
+    )  # replica 2 has no row
     replica = torch.cat([used, torch.tensor([0, 1, 2, 3, 3])])[
         order := torch.randperm(65, generator=generator)
     ]
@@ -106,7 +106,7 @@ def test_minibatches_hold_each_row_once_and_average_per_replica(size):
         for k, rows in ((0, 10), (1, 20), (3, 30)):
             is_real = weight[k] > 0
             assert set(replica[index[k]].tolist()) == {k}
-            assert is_used[index[k]].all()  # the padding, too
+            assert is_used[index[k]].all()  # padding rows are used rows too
             assert int(is_real.sum()) in (rows // 3, -(-rows // 3))
             assert weight[k].sum() == pytest.approx(1)
             assert weight[k][is_real].unique().numel() == 1

@@ -87,5 +87,5 @@ def test_median_model_approaches_optimal_play_against_equilibrium():
     policy = learner.players()["current"].action_probs(np.tile(tree.infoset_records, 100))
     policies = policy.reshape(100, *tree.legal_mask.shape)
     first = [compute_squared_distances(extract_bet_probs(tree, each))["first"] for each in policies]
-    # Over 8 seeds: mean .393, standard deviation .020, of which four are allowed; SGD stays at .835
+    # 8 seeds: mean .393, standard deviation .020; the bound is mean + 4 sd. SGD ends at .835.
     assert abs(np.median(first) - 0.396) < 0.08

@@ -46,7 +46,7 @@ class KnownValues(nn.Module):
 
 @pytest.mark.parametrize("game", [kuhn(3), leduc()], ids=label)
 def test_advantages_average_to_the_exact_ones(game, monkeypatch):
-    """With an exact critic, at each infoset met 200 times or more, within 6 standard errors."""
+    """With an exact critic, within 6 standard errors at each infoset met 200 times or more."""
     tree, scale = get_tree(game), 2.0
     settings = {"tables": 2000, "rollout_steps": 30, "gradient_steps": 0, "min_action_prob": 0.0}
     algo = learner(game, reward_scale=scale, **settings)

@@ -33,7 +33,7 @@ K1, TEN = "experiment=k1_ppo", "algo.instances=10"
     [
         ("algo=ppo budget=1e7", {"lr": 1e7, "entropy_coef": 8e6}),
         ("algo=ppo budget=1e7 algo.lr.horizon=0.25", {"lr": 2.5e6, "entropy_coef": 8e6}),
-        (f"algo=ppo {TEN}", {"lr": 4e5, "entropy_coef": 3.2e5}),  # of each instance
+        (f"algo=ppo {TEN}", {"lr": 4e5, "entropy_coef": 3.2e5}),  # decisions of one instance
         # counts the decisions of all instances
         (f"algo=actor_critic {TEN}", {"kl_uniform_coef": 1.6e6, "actor_lr": 2e6, "critic_lr": 2e6}),
         (f"algo=ppo budget=20 evaluate_every=10 {TEN}0", {"lr": 1.0, "entropy_coef": 1.0}),
@@ -62,8 +62,8 @@ FALLING = {"start": 1e-3, "end": 0.0, "horizon": 4e6}
         ("ppo.PPO", {"lr": FALLING | {"start": 0.0}}, None),
         ("ppo.PPO", {"lr": FALLING | {"end": 1e-5}}, None),
         ("ppo.PPO", {"entropy_coef": FALLING}, None),
-        ("ppo.PPO", {"lr": FALLING, "instances": 2}, None),  # each instance has played 2 M
-        ("dqn.DQN", {"lr": FALLING}, None),  # it counts updates
+        ("ppo.PPO", {"lr": FALLING, "instances": 2}, None),  # each instance plays 2 M of 4 M
+        ("dqn.DQN", {"lr": FALLING}, None),  # its learning rate counts updates
         ("vpg.VPG", {"lr": 0.1, "critic_lr": FALLING}, "algo.critic_lr"),
     ],
 )

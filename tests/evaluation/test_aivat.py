@@ -87,7 +87,7 @@ def test_aivat_with_an_unknown_policy_keeps_mean_and_narrows_interval(game):
     luck = compute_aivat_terms(game, tables.records, seats, [None, bot], lineup)[:, :, 0].sum(1)
     assert abs(luck.mean()) < 1.5 * compute_half_width(luck)  # three standard errors
     assert compute_half_width(won + luck) < 0.75 * compute_half_width(won)
-    for i in range(40):  # hand by hand, as in human play
+    for i in range(40):  # one hand at a time, as on the play page
         record, seat = tables.records[i], int(seats[i])
         line = tuple(record["line"][: record["moves"]].tolist())
         hand = hand_history_from_record(game, record, line)
@@ -98,13 +98,13 @@ def test_aivat_with_an_unknown_policy_keeps_mean_and_narrows_interval(game):
 
 def test_equity_equals_the_mean_over_all_boards():
     game = load_game("limit_holdem")
-    tables = deal_tables(game, seed=7, actions=[1, 1])  # to the flop
+    tables = deal_tables(game, seed=7, actions=[1, 1])  # both call, so the flop is dealt
     deck = tables.records["deck"][0]
     remaining = [card for card in range(52) if card not in deck[:7]]
     shares = []
     for runout in combinations(remaining, 2):
         shown = deal_tables(game, actions=[1] * 8, decks=np.array([[*deck[:7], *runout]], np.int8))
-        shares.append(shown.payoffs()[0] / 4 + 0.5)  # both put two chips in
+        shares.append(shown.payoffs()[0] / 4 + 0.5)  # the share is (payoff + 2 own chips) / 4
     equities = compute_expected_chips_and_equity(game, tables.records, np.array([3]))[:, :, 0]
     np.testing.assert_allclose(equities, [np.mean(shares, axis=0) * 4 - 2], atol=1e-12)
 

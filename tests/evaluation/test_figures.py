@@ -52,9 +52,9 @@ def test_run_figures_of_small_games_include_policies(game, tmp_path):
     assert get_titles(figures["losses"]) == ["Policy loss", "Value loss"]
     for name, figure in figures.items():
         number_kind = "mean of the updates" if name == "losses" else "exact"
-        assert number_kind in get_footer(figure)  # the kind of number
+        assert number_kind in get_footer(figure)  # says what the numbers are
         path = tmp_path / f"{name}.png"
-        plotting.save_figure(figure, path, "run outputs/$x^$, seed 1")  # "$" is no mathematics
+        plotting.save_figure(figure, path, "run outputs/$x^$, seed 1")  # "$" starts no formula
         assert get_footer(figure).endswith("run outputs/$x^$, seed 1")
         assert path.read_bytes().startswith(b"\x89PNG")
 

@@ -39,15 +39,15 @@ class HalfRaise(UniformBot):
     ("player", "least", "most"),
     [
         ("fold", 750, 750),
-        ("call", 1163.48, 1163.48),  # no other choice, so the LBR is a best response
-        ("raise", 3300, 3697.69),  # nine tenths, to notice errors of the responder
+        ("call", 1163.48, 1163.48),  # it only calls, as the LBR assumes, so the bound is exact
+        ("raise", 3300, 3697.69),  # at least about 9/10 of the exact value
         (HalfRaise(game=HOLDEM), 2100, 2406.55),
     ],
     ids=["fold", "call", "raise", "half_raise"],
 )
 def test_lbr_bound_in_limit_holdem_agrees_with_published_values(player, least, most, monkeypatch):
     """Exact values in mbb a hand, Johanson et al., IJCAI 2011; the intervals are around ± 200."""
-    # Before the flop, where more boards take longer.
+    # Boards sampled before the flop; few, because more take longer.
     monkeypatch.setattr(pairwise_win_margins, "SAMPLED_BOARD_COUNT", 300)
     player = loader(HOLDEM)(player) if isinstance(player, str) else player
     won = compute_lbr_bound(HOLDEM, player, "it", 1920, seed=2)
@@ -94,7 +94,7 @@ def enumerate_value(definition, policy):
             legal = np.flatnonzero(tree.legal_mask[infoset])
             raises = legal[legal >= RAISE]
             if definition.raise_size_options == [] and len(raises):
-                price = int(record["price"])  # of each seat after a call: a pot of twice that
+                price = int(record["price"])  # each seat has put this in after a call
                 targets = [raises[0], raises[-1], 2 * price, 3 * price]
                 raises = np.unique(np.clip(targets, raises[0], raises[-1]))
             winnings = {CALL: check_to_showdown(after(CALL))[:, seat]}
@@ -146,7 +146,7 @@ LARGER_BLIND_OPENS = replace(game("nolimit_leduc"), **BLINDS, **CARDS)
 def test_mean_winnings_of_the_responder_equal_the_enumerated_value(definition):
     """Means over all hands of the player replace sampled hands without bias."""
     (policy,) = random_policies(definition, seed=1)
-    policy = policy**4 / (policy**4).sum(1, keepdims=True)  # its actions reveal much of its hand
+    policy = policy**4 / (policy**4).sum(1, keepdims=True)  # so that actions reveal the hand
     player = Policies(definition, [policy])
     player.is_suit_invariant = False
     responder, ranges = LocalBestResponse(definition, player, 0), Ranges(definition)
@@ -197,11 +197,11 @@ def test_win_margins_average_over_boards():
     aces, kings = row_of_hand[48, 49], row_of_hand[44, 45]
     rows, no_board = np.array([aces]), np.array([], np.int64)
     (margins,) = pairwise_win_margins.compute_win_margins(HOLDEM, ranges, rows, no_board, generator)
-    assert (1 + margins[kings]) / 2 == pytest.approx(0.8195, abs=0.04)  # of 2,000 boards
+    assert (1 + margins[kings]) / 2 == pytest.approx(0.8195, abs=0.04)  # 2,000 sampled boards
     flop = np.array([0, 5, 50])  # a deuce, a three of another suit and an ace
     (on_flop,) = pairwise_win_margins.compute_win_margins(HOLDEM, ranges, rows, flop, generator)
     assert on_flop[kings] == pytest.approx(1 - (2 * 1 + 16) / 990)
-    assert on_flop[row_of_hand[48, 51]] == 0  # one card cannot be held twice
+    assert on_flop[row_of_hand[48, 51]] == 0  # the hands share a card
 
 
 @pytest.mark.parametrize("name", ["limit_holdem_3p", "limit_holdem_2to9", "big2"])

@@ -78,7 +78,7 @@ def test_merging_suits_does_not_change_values(definition):
 )
 def test_bots_of_holdem_are_suit_invariant(name):
     bot, tables = loader(FLOP)(name), deal_tables(FLOP, 1000)
-    for action in (1, 1, 2):  # to the flop, and a bet
+    for action in (1, 1, 2):  # both call before the flop; a bet on it
         tables.step(np.full(1000, action))
         probs = bot.action_probs(tables.records)
         renamed = RenamedSuits(bot, [2, 0, 3, 1]).action_probs(tables.records)
@@ -276,7 +276,7 @@ def test_range_showdown_matches_a_loop_over_all_pairs(definition, cards):
     reach = generator.random(len(ranges.hands)) * ranges.mask_compatible_hands(board)
     reach[generator.random(len(reach)) < 0.3] = 0
     showdown, by_fold = compute_pair_by_pair(ranges, board, reach, len(definition.suits))
-    scale = np.arange(80.0)[:, None]  # of the reach in each row; odd rows are evaluated
+    scale = np.arange(80.0)[:, None]  # factor of each row's reach; odd rows are evaluated
     rows, out = np.arange(1, 80, 2), np.zeros((80, len(reach)))
     compute_showdown_values(ranges.hands, *ranges.sort_by_strength(board), scale * reach, rows, out)
     np.testing.assert_allclose(out, scale * (scale % 2) * showdown, atol=1e-10)

@@ -95,11 +95,11 @@ def test_mixed_tables_seat_all_players_equally_often(players, tables):
     orders = assign_players_to_tables(game, players, "mixed", rounds=5, seed=3)
     assert len(orders) == 5 * tables
     assert all(len(set(order)) == 6 for order in orders)
-    for start in range(0, len(orders), tables):  # in every round
+    for start in range(0, len(orders), tables):  # the tables of a round
         seated = Counter(player for order in orders[start : start + tables] for player in order)
         assert set(seated.values()) == {6 * tables // players}
         assert len(seated) == players
-    assert len(set(orders)) > 4  # rounds differ
+    assert len(set(orders)) > 4  # line-ups differ between rounds
     assert orders == assign_players_to_tables(game, players, "mixed", rounds=5, seed=3)
 
 

@@ -249,9 +249,9 @@ LADDERS = [
     "3d 3c 3h 3s 4d 9s Td Jd Qd Kd Ad As 2d 2c 2h 2s",
     "3d3c 3h3s 4d4c 4c4h 4d4s KhKs AdAc 2d2c 2c2s",
     "3d3c3h 4c4h4s TdThTs JdJcJh AdAcAh 2d2c2h",
-    # Two pair: the higher pair's top card alone; then four of a kind.
+    # Two pair, ranked only by the top card of the higher pair; then four of a kind.
     "3d3c4d4c 3h3s4h4s 5d5c6d6c 3d3cAdAc KdKcAhAs QdQc2d2c 3h3s2h2s 3d3c3h3s 4d4c4h4s 2d2c2h2s",
-    # Straights: the top card alone. Flushes: the same. Full houses: the triple.
+    # Straights and flushes, ranked only by the top card; full houses, by the triple.
     "3s4s5s6s7d 3d4d5d6d7c 3c4c5c6d7s 4d5d6d7h8d TdJdQdKdAc JsQsKsAs2d JdQdKdAd2c JhQhKhAh2s"
     " 3d4d5d6d8d 3s4s5s6s8s 7d9dTdJdQd 3d4d5d6d2d 9s3sTsJs2s"
     " 3d3c3h2d2c 4d4c4h3d3c TdTcThJsJh 2d2c2h3s3h"

@@ -183,12 +183,12 @@ def test_observation_scales_chips_by_the_largest_stack():
     assert seat_0 * 100 == pytest.approx([20, 80, 100])
     assert pot * 100 == pytest.approx([26, 20, 14])
     own, opponent = observation[: start - 4 * 52].reshape(2, 4, 8, 2)[:, 0, :3] * 100
-    assert own == pytest.approx(np.array([[0, 1], [6, 0], [0, 0]]))  # small blind, raise to 6
+    assert own == pytest.approx(np.array([[0, 1], [6, 0], [0, 0]]))  # blind of 1, raise to 6
     assert opponent == pytest.approx(np.array([[2, 0], [0, 0], [20, 0]]))
 
 
 def test_observe_history_of_a_no_limit_hand():
-    """A step has 2 seats, 4 streets, fold, call or raise, chips put in, stack, share of it left."""
+    """Rows: seat [2], street [4], fold, call or raise [3], chips put in, stack, share left."""
     steps, lengths = play_hand(holdem([100, 50]), TWO, 6, CALL).observe_history()
     assert lengths.tolist() == [4]
     assert steps[0].tolist() == [

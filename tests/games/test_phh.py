@@ -121,7 +121,7 @@ def test_hands_that_a_game_cannot_express_are_left_out_with_reason():
     assert set(read.records["to_act"].tolist()) == {5}  # the only seat with known cards
     rounded = read_decisions(HANDS, SIX_SEATS, round_amounts=True).hands
     assert [hand.rounded_amounts for hand in rounded] == [1, 0]
-    assert rounded[0].records["paid"][1, 2] in (4, 5)  # 225 chips are 4.5
+    assert rounded[0].records["paid"][1, 2] in (4, 5)  # 225 / 50 = 4.5 chips of the game
     exact = read_decisions(HANDS, SAME_STAKES).hands
     assert [hand.rounded_amounts for hand in exact] == [0, 0]
     assert exact[0].records["paid"][1, 2] == 225

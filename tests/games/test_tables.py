@@ -255,7 +255,7 @@ def check_observations(definition, fixed, padded):
     assert empty.sum() == empty[:, :, 0, 0, 2].size
     occupied = actions[:, :seats, ..., :kinds]
     assert (occupied == fixed_actions.reshape(*occupied.shape)).all()
-    if fixed_chips.size:  # of each seat, then of the pot
+    if fixed_chips.size:  # chips of each seat, then of the pot
         assert (chips[:, : 3 * seats] == fixed_chips[:, :-3]).all()
         assert not chips[:, 3 * seats : -3].any()
         assert (chips[:, -3:] == fixed_chips[:, -3:]).all()

@@ -38,7 +38,7 @@ def make_updates(*optimizers):
 
 
 def test_mean_loss_is_per_replica_and_step():
-    module, losses = nn.Linear(1, 2), iter([2.0, 6.0, 10.0, 4.0])  # two replicas
+    module, losses = nn.Linear(1, 2), iter([2.0, 6.0, 10.0, 4.0])  # sums over two replicas
     stepper = make_stepper(
         module, lambda batch: module(torch.zeros(1, 1)).sum() * 0 + next(losses), "sgd"
     )
@@ -90,7 +90,7 @@ def test_optimizers_captured_together_step_as_if_alone():
 
 @pytest.mark.parametrize("widths", [[1, 5, 3], [70, 90, 40], [300, 2000, 10]])
 def test_chunked_adam_equals_adam(widths):
-    """Also after each has loaded the state of the other."""
+    """They stay equal after each has loaded the state of the other."""
     modules = [
         build_mlp(widths, 2, "tanh", "torch", torch.Generator().manual_seed(0)) for _ in range(2)
     ]

@@ -47,7 +47,7 @@ def test_opponents_are_sampled_for_each_seat():
     players = {name: load_player(name, game) for name in ("call", "raise")}
     rollout = Rollout(game, 2000, 0, opponents=OpponentSettings(players=players))
     rollout.play_full_hands(call)
-    has_raise = (rollout.tables.payoffs() > 2).any(1)  # the winner has 2 from each
+    has_raise = (rollout.tables.payoffs() > 2).any(1)  # without a raise it wins 2, 1 from each
     assert has_raise.mean() == pytest.approx(3 / 4, abs=0.05)
 
 
@@ -141,8 +141,8 @@ def test_pool_is_a_uniform_sample_of_the_whole_run():
         name = next(key for key in pool.opponent_network.state_dict() if key.endswith("1.bias"))
         numbers = [int(net[name].flatten()[0]) for net in pool.state_dict()["snapshots"]]
         assert len(set(numbers)) == 4
-        assert int(pool.opponent_network.state_dict()[name].flatten()[0]) in numbers  # in use
+        assert int(pool.opponent_network.state_dict()[name].flatten()[0]) in numbers  # plays now
         stored += numbers
-    counts = np.bincount(stored, minlength=40).reshape(4, 10).sum(1)  # of each quarter of the run
+    counts = np.bincount(stored, minlength=40).reshape(4, 10).sum(1)  # by quarter of the run
     assert counts.sum() == 1200
     assert np.abs(counts - 300).max() < 5 * np.sqrt(300 * 0.75)

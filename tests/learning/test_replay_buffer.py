@@ -56,7 +56,7 @@ def test_items_are_kept_with_the_probabilities_of_the_rule(rule, probs, parts, r
     prob = probs(np.arange(1, count + 1))
     prob[:capacity] = 1
     survives = 1 - prob / capacity
-    survives[:capacity] = 1  # the first items all have slots of their own
+    survives[:capacity] = 1  # the buffer has a free slot for each of these
     expected = prob * np.append(np.cumprod(survives[::-1])[::-1][1:], 1)
     assert expected.sum() == pytest.approx(capacity)
     if isinstance(rule, UniformReservoir):
@@ -65,7 +65,7 @@ def test_items_are_kept_with_the_probabilities_of_the_rule(rule, probs, parts, r
     for seed in range(runs):
         seen[add_numbers(rule, capacity, count, seed, parts)] += 1
     frequency = seen / runs
-    blocks = (frequency - expected).reshape(-1, 10).mean(1)  # ten neighbours together
+    blocks = (frequency - expected).reshape(-1, 10).mean(1)  # means over ten adjacent items
     sd = np.sqrt((expected * (1 - expected)).reshape(-1, 10).sum(1) / runs) / 10
     assert np.abs(blocks / sd).max() < 4.5
 
@@ -102,7 +102,7 @@ def test_sampled_items_are_complete_and_of_their_replica():
     for k in range(3):
         number = batch["number"][k].numpy()
         newest = np.flatnonzero(replica == k)[-50:]
-        assert set(number) == set(newest)  # each is missed with probability 3e-4
+        assert set(number) == set(newest)  # P(an item is never sampled) = 3e-4
         for name, values in added.items():
             np.testing.assert_array_equal(batch[name][k].numpy(), values[number])
 

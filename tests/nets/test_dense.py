@@ -71,7 +71,7 @@ def test_bet_weight_is_the_log_odds_of_the_aggressive_action():
     torch.testing.assert_close(fold_or_call[..., 1], weight.sigmoid())
 
 
-# Replica 1 has no row; as many rows for each; one replica only; no index.
+# Cases: replica 1 has no row; equally many rows each; a single replica; `replica` is None.
 ROUTES = {"uneven": [2, 0, 0, 3, 2, 0, 3], "even": [3, 2, 1, 0, 0, 1, 2, 3], "single": [1, 1, 1]}
 ROUTES["blocks"] = None
 

@@ -17,14 +17,14 @@ from poker_rl.nets.feature_encoders import HISTORY_STEPS, HiddenCardEncoder, Obs
 
 def test_history_row_of_the_small_blind_with_three_seats():
     game = game_of("limit_holdem_3p")
-    # 2c 2d to the small blind; the button raises
+    # The small blind holds 2c 2d, and the button raises.
     tables = deal_tables(game, actions=[2], decks=np.arange(11, dtype=np.int8)[None])
     features = ObservationEncoder(game, "history")
     (row,) = features(tables.records)
     assert features.history_shape == (HISTORY_STEPS, 11)
     assert len(row) == features.size == HISTORY_STEPS * 11 + 4 * 52 + 3 * 3 + 3
-    limit = 2 + 3 * 2 + 4 * 2 + 4 * 4 + 4 * 4  # the big blind, then raises street by street
-    seat, street, kind = np.eye(3), [1, 0, 0, 0], np.eye(3)  # of kinds: fold, call, raise
+    limit = 2 + 3 * 2 + 4 * 2 + 4 * 4 + 4 * 4  # big blind + raises by street
+    seat, street, kind = np.eye(3), [1, 0, 0, 0], np.eye(3)  # kind: fold, call, raise
     steps = row[: HISTORY_STEPS * 11].reshape(HISTORY_STEPS, 11)
     for i, (actor, action, chips) in enumerate([(0, 1, 1), (1, 2, 2), (2, 2, 4)]):
         np.testing.assert_allclose(steps[i], [*seat[actor], *street, *kind[action], chips / limit])
@@ -67,7 +67,7 @@ def test_log_chips_has_logarithms_of_chips_and_the_same_cards():
     logs = ObservationEncoder(game, "log_chips")(records)
     first_card, first_chip = game.definitions[0][["hole_offset", "chip_offset"]].tolist()
     np.testing.assert_array_equal(logs[:, first_card:first_chip], linear[:, first_card:first_chip])
-    chips = np.expm1(logs.astype(np.float64) * np.log(201))  # of a stack of 200
+    chips = np.expm1(logs.astype(np.float64) * np.log(201))  # stacks have 200 chips
     is_chip = np.arange(game.observation_size) < first_card
     is_chip |= np.arange(game.observation_size) >= first_chip
     is_chip = is_chip & (linear != 0) & (linear != 1)
@@ -112,7 +112,7 @@ def test_hand_strength_equals_enumeration_of_hands_and_next_cards(name):
             next_shares /= len(unseen)
         np.testing.assert_allclose(row[19:], next_shares, atol=1e-5)
     assert boards == {0, 3, 4, 5}
-    assert flush_boards  # hands on them are counted in another way
+    assert flush_boards  # boards on which a flush is possible take other code
 
 
 def compute_strength(cards):

@@ -31,7 +31,7 @@ def rows(lengths, replicas=REPLICAS, seed=0):
 
 
 def weights(own):
-    """Return weights in the order of PyTorch: gates in rows, the cell before the output gate."""
+    """Return our weights in PyTorch's layout: a row per gate, the output gate moved to the end."""
     i, f, o, g = own.chunk(4, -1)
     return torch.cat([i, f, g, o], -1).movedim(-1, 0)
 
@@ -67,7 +67,7 @@ def test_sequences_with_common_prefixes_are_read_as_if_alone(dtype):
     x = torch.randint(1, 3, (1, 40, L, F), generator=torch.Generator().manual_seed(1)) / 2
     lengths = torch.arange(40) % (L + 1)
     x[0, torch.arange(L) >= lengths[:, None]] = 0
-    x[0, 30:] = x[0, :10]  # and ten equal pairs of sequences
+    x[0, 30:] = x[0, :10]  # ten sequences occur twice
     x = x.flatten(2).to(dtype)
     weight = torch.rand(40, 4, dtype=dtype)
 

@@ -35,7 +35,7 @@ def test_advice_shows_the_probabilities_of_the_player(capsys):
     text = advise(capsys, "game=limit_holdem", "player=sklansky", *FLOP)
     assert "(big blind) with AsKd, board Qs7h2c, after r c / b r; pot 14 chips, 2 to call" in text
     assert "raise to 10  100.0%  ####" in text
-    assert "\x1b[" not in text  # no terminal
+    assert "\x1b[" not in text  # no colors outside a terminal
     options = ["hand_grid=false", "figure=a.png"]
     arguments = ["game=limit_holdem", "player=sklansky", *FLOP, *options]
     assert "starting hand" not in advise(capsys, *arguments)

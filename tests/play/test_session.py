@@ -257,7 +257,7 @@ def test_damaged_or_mismatched_session_files_are_refused(tmp_path):
 # Losses of moves in Kuhn poker against an equilibrium, in antes, by information set and action; all
 # equilibria agree on them. An information set is: seat, card and previous actions.
 KUHN_LOSSES = {"0 J": {"call": 0, "raise": 0}, "0 K": {"call": 0, "raise": 0}}
-KUHN_LOSSES["0 Q"] = {"call": 0, "raise": 1 / 6}  # a bet earns -1/2, a check -1/3
+KUHN_LOSSES["0 Q"] = {"call": 0, "raise": 1 / 6}  # values: bet -1/2, check -1/3
 for seat_and_bet in ("0 {} cr", "1 {} r"):
     losses = {"J": {"fold": 0, "call": 1}, "Q": {"fold": 0, "call": 0}, "K": {"fold": 3, "call": 0}}
     KUHN_LOSSES |= {seat_and_bet.format(card): loss for card, loss in losses.items()}
@@ -273,7 +273,7 @@ def test_action_losses_in_kuhn_poker_match_theory(tmp_path):
     tree = get_tree(definition)
     policy = load_player(str(bot), definition).action_probs(tree.infoset_records)
     losses = compute_action_losses(tree, policy)
-    queen_call_prob = (1 / 3 + alpha) / (2 - alpha)  # calling queens among the jacks and queens
+    queen_call_prob = (1 / 3 + alpha) / (2 - alpha)  # P(calling queen | J or Q that checked)
     after_check = {"1 K c": {"call": queen_call_prob, "raise": 0}}
     for name, losses_by_action in {**KUHN_LOSSES, **after_check}.items():
         row = losses[tree.infoset_names.index(name)]

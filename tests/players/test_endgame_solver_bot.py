@@ -79,7 +79,7 @@ def test_endgame_lines_have_all_sizes_until_two_raises_then_the_largest():
     assert list_actions(3, 9) == [FOLD, CALL, 40]
     probs = np.full((1, 1, 41), 1 / 40) * (np.arange(41) > FOLD)
     shares = lines.to_choice_probs(np.array([0]), probs)[0, 0] * 40
-    assert shares == pytest.approx([1, 1, 2, 12, 24])  # raises to 2, 3-4, 5-16 and 17-40
+    assert shares == pytest.approx([1, 1, 2, 12, 24])  # nearest to 2, 3-4, 5-16, 17-40
 
 
 def test_dominated_hand_folds_after_its_own_unlisted_bet():

@@ -29,7 +29,7 @@ def win_probs(game, records):
 def test_chen_percentiles_of_starting_hands():
     order = compute_chen_percentiles()
     held = order[np.triu_indices(52, 1)]
-    assert held.mean() == pytest.approx(0.5)  # as in any order, as ties count half
+    assert held.mean() == pytest.approx(0.5)  # in any order, if ties count half
     assert (order == order.T).all()
     # No hand beats aces, and six combinations are equal; 72, 82, 83, 92, ... are all below 73.
     assert order[*cards("AsAh")] == 1 - 3 / 1326

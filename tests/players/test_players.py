@@ -178,7 +178,7 @@ def run(tmp_path):
 @pytest.mark.parametrize(
     ("suffix", "expected"),
     [
-        ("", "raise"),  # the newest by number, the first by name
+        ("", "raise"),  # of the newest snapshot the first player
         (":average", "call"),
         ("@90", "fold"),
         ("@90:average", "uniform"),

@@ -34,7 +34,7 @@ def test_chen_points(text, points):
 
 
 CHEN_FLOP = "8h9s2h Jc Kd"
-DEVIATION = 0.1 / 3  # probability of each choice by deviation
+DEVIATION = 0.1 / 3  # probability of each choice as a random deviation
 
 
 def test_chen_bot_choices():
@@ -147,8 +147,8 @@ def test_randomized_bot_choices_facing_a_bet(name, own, facing, expected):
 
 TO_ACT = {0: [], 3: [CALL, CALL, RAISE], 4: [CALL] * 4 + [RAISE], 5: [CALL] * 6 + [RAISE]}
 
-HANDS = {  # own cards and the board, by the choice when facing a bet
-    # Nothing; a combination that is on the board alone; draws that were missed
+HANDS = {  # own cards and board, keyed by the choice of the bot when it faces a bet
+    # No pair or draw; a combination that lies on the board; draws missed on the river
     "fold": "QsJs, AsQh Kd9c4h, AsKh 3d4cTh, As2h KdKc4h, As2d 4h5h6h7h8h, As2d 7c7d7h7s,"
     " 2s3s Kh9h4hJh, 2h7h Kh9h4cJsQd, 8s7h 5d9cKh2s2d",
     # A pair below the top one; draws

@@ -77,7 +77,7 @@ def test_mean_curve_covers_the_range_common_to_all():
     np.testing.assert_allclose(mean_curve.y, [1.25, 1.5, 2.25, 3.5])
     ((_, low, high),) = mean_curve.bands
     np.testing.assert_allclose([low, high], [[0.5, 1, 2, 3], [2, 2, 2.5, 4]])
-    ((_, low, high),) = average_curves("", [first, second]).bands  # the interval of the table
+    ((_, low, high),) = average_curves("", [first, second]).bands  # same interval as in the table
     assert (low[1], high[1]) == pytest.approx(estimate_with_interval((1.0, 2.0))[1:])
 
 

@@ -65,11 +65,11 @@ def test_page_of_a_run_is_complete_and_escaped(capsys, monkeypatch):
     assert parts.names.count("img") == 1 + 2 * 3
     assert unsafe_path in parts.text
     for expected in (
-        "average (headline) measure value unit kind exploitability",  # a table of a player
-        "against/call",  # of the evaluation
+        "average (headline) measure value unit kind exploitability",  # a table of results
+        "against/call",  # from the saved evaluation
         "Hands of average with itself",
-        "budget 10 1000",  # a setting and its default
-        "numba",  # of the versions
+        "budget 10 1000",  # setting, value, default
+        "numba",  # from the list of versions
     ):
         assert expected in parts.text
     marked = re.findall(r'<tr class="marked"><td>([\w.]+)</td><td>', page)

@@ -145,7 +145,7 @@ def test_same_command_resumes_unfinished_jobs(monkeypatch, capsys):
     def learn_or_stop(self):
         nonlocal calls
         calls += 1
-        if calls == 90:  # of ten iterations each; halfway through the second job
+        if calls == 90:  # in the second job: a call is ten iterations
             os.kill(os.getpid(), signal.SIGUSR1)
         return learn(self)
 
@@ -174,11 +174,11 @@ def test_same_command_resumes_unfinished_jobs(monkeypatch, capsys):
     for folder in list_runs("kuhn/cfr_plus"):
         assert read_last_row(folder)["iterations"] == 600
 
-    assert run_command(*sweep, "hydra/launcher=basic") == 0  # with another launcher, too
+    assert run_command(*sweep, "hydra/launcher=basic") == 0  # the launcher makes no difference
     assert run_command(*TRAIN[:2], "-m", "seed=3,4", "budget=600", "evaluate_every=100") == 0
-    assert "finished already" in capsys.readouterr().out  # job 1, which is in the other sweep, too
+    assert "finished already" in capsys.readouterr().out  # job 1 is in both sweeps
     assert len(list_runs("kuhn/cfr_plus")) == 4
-    assert "ray" not in sys.modules  # its import takes seconds
+    assert "ray" not in sys.modules  # importing ray takes seconds
 
 
 def test_other_settings_start_another_run():
@@ -189,11 +189,11 @@ def test_other_settings_start_another_run():
         assert run_command("train", "-m", *TRAIN[1:3], "experiment=mine", "--config-dir=mine") == 0
     assert len(list_runs("kuhn/cfr_plus")) == 2
     named_run = ["experiment=mine", "--config-dir=mine", "name=mine"]
-    for deals, status in ((50, 0), (50, 0), (60, 2)):  # the name is taken
+    for deals, status in ((50, 0), (50, 0), (60, 2)):  # 60: another run has this name
         option_file.write_text(f"# @package _global_\nevaluation: {{deals: {deals}}}\n")
         assert run_command("train", "-m", *TRAIN[1:3], *named_run) == status
     command = [*TRAIN, "-m", "seed=1,2", "name=n${seed}"]
-    assert run_command(*command) == run_command(*command) == 0  # its runs are finished
+    assert run_command(*command) == run_command(*command) == 0  # the second finds finished runs
     shutil.rmtree("outputs/kuhn/cfr_plus/n2")
     assert run_command(*command) == 0
     assert run_command(*command, "evaluate_every=5") == 2  # the names are those of another command

@@ -101,7 +101,7 @@ def test_lost_trial_of_another_process_is_resumed():
     assert other_process.stdout.readline().startswith("trial 0: ")
     assert other_process.stdout.readline().startswith("run folder: ")
 
-    def kill_once_a_trial_is_complete():  # in this process
+    def kill_once_a_trial_is_complete():  # runs in this process
         until(lambda: "COMPLETE" in get_states(), other_process)
         other_process.kill()
 
@@ -115,7 +115,7 @@ def test_lost_trial_of_another_process_is_resumed():
     assert [trial.state.name for trial in (lost, own, retried)] == ["FAIL", "COMPLETE", "COMPLETE"]
     assert retried.params == lost.params != own.params
     folders = sorted(path.name for path in Path("study/kuhn/dcfr").iterdir())
-    assert folders == ["trial-0_seed-0", "trial-1_seed-0"]  # the first is resumed
+    assert folders == ["trial-0_seed-0", "trial-1_seed-0"]  # trial 0 was resumed
     assert len(read_manifest("trial-0_seed-0")["resumed"]) == 1
 
 

@@ -43,7 +43,7 @@ def build_command(name, *settings):
 @contextmanager
 def signal_at_checkpoint(count, number):
     """Send a signal to the second process at this checkpoint of the runs in this context."""
-    earlier_processes = set(multiprocessing.active_children())  # kept by a launcher
+    earlier_processes = set(multiprocessing.active_children())  # processes that a launcher keeps
     save, saved = checkpoint.save_snapshot, 0
 
     def save_and_send(*arguments):
@@ -89,7 +89,7 @@ def test_killed_and_resumed_run_equals_an_uninterrupted_one(monkeypatch, capsys)
         assert run_command("train", f"resume={folder}") == 1
     errors = capsys.readouterr().err.splitlines()
     messages = [line for line in errors if line.startswith("poker-rl: ")]
-    assert messages == ["poker-rl: a worker process was ended, as by lack of memory"]
+    assert messages == ["poker-rl: a worker process was killed, perhaps for lack of memory"]
     assert set(multiprocessing.active_children()) <= earlier_processes
     assert run_command("train", f"resume={folder}") == 0
     assert same(load_result(folder), (rows, state))
@@ -209,7 +209,7 @@ def test_every_task_runs_once(tmp_path):
 @pytest.mark.parametrize(
     ("task", "error", "message"),
     [
-        (KILLED, ChildProcessError, "a worker process was ended, as by lack of memory"),
+        (KILLED, ChildProcessError, "a worker process was killed, perhaps for lack of memory"),
         (REFUSED, ConfigError, "seed: is not lucky"),
         (DISK_FULL, OSError, r"No space left on device: 'x.json'"),
     ],

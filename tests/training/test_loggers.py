@@ -57,7 +57,7 @@ def read_id(outputs):
 
 def test_mlflow_has_one_run_with_each_row_once(outputs):
     (run,) = (path.parent for path in outputs.glob("mlflow/*/*/meta.yaml"))
-    assert "status: 3" in (run / "meta.yaml").read_text()  # finished
+    assert "status: 3" in (run / "meta.yaml").read_text()  # MLflow's number of FINISHED
     assert (run / "tags" / "tracker_id").read_text() == read_id(outputs)
     assert (run / "tags" / "algo").read_text() == "cfr_plus"
     assert (run / "params" / "algo.gamma").exists()

@@ -68,7 +68,7 @@ def test_tensorboard_shows_the_recorded_metrics():
     assert drop_times(points) == expected_curves(folder)
     assert player_points == expected_curves(folder, "current")
     assert {"time/decisions_per_second", "time/elapsed_s", "time/outside_networks"} < points.keys()
-    assert min(points) == "eval/exploitability"  # shown first
+    assert min(points) == "eval/exploitability"  # the first in TensorBoard, which sorts tags
     (config,) = events.Tensors(run, "custom_scalars__config__")
     charts = Layout.FromString(tensor_util.make_ndarray(config.tensor_proto).item()).category
     assert [c.title for c in charts] == ["tiny", "tiny: other measures"]

@@ -25,7 +25,7 @@ from poker_rl.storage.run_files import read_config_and_manifest
 from poker_rl.training import signals
 from poker_rl.training.run_endings import DivergedError, RunInterruptedError
 
-FORK = multiprocessing.get_context("fork")  # has imported all modules of a run
+FORK = multiprocessing.get_context("fork")  # a fork need not import the modules of a run
 TRACED = ("trainer.py", "recorder.py", "run_checkpoints.py", "checkpoint.py", "run_files.py")
 TRACED += ("train.py",)
 
@@ -33,7 +33,7 @@ TRACED += ("train.py",)
 @pytest.fixture(autouse=True)
 def working_folder(tmp_path, monkeypatch):
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # as in `kill_and_resume`
+    torch.set_num_threads(1)  # so that results equal those of `kill_and_resume`
     monkeypatch.chdir(tmp_path)
     yield
     torch.set_num_threads(threads)
@@ -122,7 +122,7 @@ def test_run_killed_at_any_line_and_resumed_is_bitwise_equal():
 
 def kill_and_resume():
     torch.set_num_threads(1)
-    tqdm.monitor_interval = 0  # starts no thread
+    tqdm.monitor_interval = 0  # so that tqdm starts no thread, as forks need
     tiny.train()
     expected = load_result(tiny.only_folder())
     (tiny.only_folder().parents[2]).rename("whole")
@@ -167,7 +167,7 @@ def test_resume_without_a_checkpoint_starts_from_the_beginning(uninterrupted, mo
 
 
 def test_resume_with_a_larger_budget_equals_one_run(uninterrupted):
-    tiny.train(budget=173)  # between two evaluations
+    tiny.train(budget=173)  # 173 is between two evaluations
     folder = tiny.only_folder()
     tiny.train(folder, budget=400)
     assert same(load_result(folder), uninterrupted)

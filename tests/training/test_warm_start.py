@@ -125,10 +125,10 @@ def test_warm_started_run_resumes_like_any_other():
 
     extended = train(*PPO, *changes, f"warm_start={snapshot}")
     before = list_runs()
-    interrupt_at(Trainer, "run", *longer)  # before its first checkpoint
+    interrupt_at(Trainer, "run", *longer)  # stop before the first checkpoint
     (killed,) = set(list_runs()) - set(before)
     assert run_command("train", f"resume={killed}") == 0
-    shutil.rmtree(first_run)  # no longer needed
+    shutil.rmtree(first_run)  # the new run does not need it
     assert run_command("train", f"resume={extended}", "budget=500") == 0
     for folder in (extended, killed):
         assert same(load_state(folder)["algorithm"], load_state(uninterrupted)["algorithm"])
