@@ -228,7 +228,7 @@ class APU(NetworkLearner):
         self._sync_copied_actor()
 
     def _count_updates_due(self, hands: int) -> int:
-        """Return the total number of gradient steps of each process due after `hands` hands."""
+        """Return how many gradient steps each process should have taken after `hands` hands."""
         period = self.training_period * self._hands_per_episode * self.services.workers
         return hands * self.gradient_steps // period
 

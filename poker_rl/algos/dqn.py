@@ -132,7 +132,7 @@ class DQN(NetworkLearner, NetworkAssignment):
         return player.select_instance(0) if is_first else player
 
     def _count_updates_due(self, decisions: int) -> int:
-        """Return each agent's number of gradient steps due after `decisions` decisions in total."""
+        """Return how many steps each agent should have taken after `decisions` decisions of all."""
         period = self.train_freq * self.services.replicas * self.services.workers
         return decisions * self.gradient_steps // period
 

@@ -98,7 +98,7 @@ def normalize_numbers(value: Any) -> Any:
 
 
 def list_options_by_group(option_dirs: Sequence[Path]) -> dict[str, dict[str, Path]]:
-    """Return {group: {option name: file}}; among files of one name, the first folder's counts."""
+    """Return {group: {option name: file}}; of several files of one option, the first is taken."""
     path_by_option: dict[str, dict[str, Path]] = {}
     for folder in option_dirs:
         for path in list_option_files(folder):

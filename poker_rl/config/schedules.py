@@ -185,7 +185,7 @@ def _find_step_unit(annotation: Any) -> StepUnit | None:
 def find_exhausted_learning_rate(
     config: Mapping[str, Any], path: str, budget: int, budget_unit: str
 ) -> str | None:
-    """Return the key of a learning rate of an object that is 0 at the end of the budget, or None.
+    """Return the key of a learning rate that is 0 at the end of the budget, or None if none is.
 
     Schedules that count other steps than the budget are left out.
     """

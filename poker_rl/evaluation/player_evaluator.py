@@ -80,7 +80,7 @@ class PlayerEvaluator:
         return self.variance_reduction == "aivat"
 
     def check_exact_possible(self, players: Iterable[Player]) -> None:
-        """Raise `ConfigError` if players can't be evaluated exactly, as on a too large tree."""
+        """Raise `ConfigError` if exact evaluation is impossible, such as on too large a tree."""
         if self.tree is None:
             from poker_rl.games.public.tree import PublicTree
 

@@ -98,7 +98,7 @@ def select_headline_results(results: Sequence[Result]) -> dict[str, Result]:
 
 
 def select_summary_results(results: Sequence[Result]) -> list[Result]:
-    """Return the headline player's exploitability and matches, and other players' first results."""
+    """Return the main results of the headline player, and the first result of each other one."""
     main_results = select_headline_results(results)
     main_results.pop("nash_conv", None)  # redundant: exploitability times the number of seats
     return [*main_results.values(), *select_first_result_by_player(results)[1:]]

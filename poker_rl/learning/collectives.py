@@ -50,7 +50,7 @@ class ShmAllReduce:
         self._exchanges = 0
 
     def set_up_process(self, rank: int, check_alive: Callable[[], None]) -> None:
-        """Set the rank; waits will call `check_alive`, which raises if a process has ended."""
+        """Set the rank, and a function to call in waits, which raises if a process has ended."""
         self._rank, self._check_alive = rank, check_alive
 
     def all_reduce(self, values: Tensor, take_max: bool) -> Tensor:
@@ -87,7 +87,7 @@ class ShmAllReduce:
 def use_shm_all_reduce(
     shm_all_reduce: ShmAllReduce, rank: int, check_alive: Callable[[], None]
 ) -> Iterator[None]:
-    """Let the functions of this module reduce CPU tensors by `shm_all_reduce` in this context."""
+    """Reduce CPU tensors by `shm_all_reduce` instead of torch's backend while in this context."""
     global _shm_all_reduce
     shm_all_reduce.set_up_process(rank, check_alive)
     _shm_all_reduce = shm_all_reduce

@@ -150,7 +150,7 @@ class LearnerServices:
             return net_config.build_module(dimensions, self._init_generator).to(self.device)
 
     def build_critic(self, outputs: int, output_init_scale: float = 1.0) -> nn.Module:
-        """Build K replicas of a critic, [K, B, W + H] -> [K, B, outputs]."""
+        """Build K replicas of a critic, [K, B, W + H] -> [K, B, outputs]; see `build_network`."""
         return self.build_network(outputs, output_init_scale, is_critic=True)
 
     def build_player_critic(

@@ -61,7 +61,7 @@ ActFunction = Callable[[DecisionsToMake], tuple[np.ndarray, np.ndarray]]
 
 @dataclass
 class RolloutBatch(_DecisionInputs):
-    """N decisions of the learning agents in the order of play; inherited fields write B for N."""
+    """N decisions of learning agents in the order of play; N is the B of the inherited fields."""
 
     hidden_cards: np.ndarray  # the other players' cards [N, H] uint8; H = 0 if not shown
     action: np.ndarray  # [N] int64

@@ -112,8 +112,8 @@ def build_table_setup(
 
     A single opponent in `against` plays in all seats but the person's. If `against` is empty, the
     first of `default_opponents` that can play the game does. If `adviser` is None, the adviser is
-    the first trained opponent or else the first of `default_advisers` that can play the game; there
-    is no adviser if `default_advisers` is empty.
+    the first opponent from a run or a snapshot file, or else the first of `default_advisers` that
+    can play the game; there is no adviser if `default_advisers` is empty.
     """
     game: DisplayedGame = build(game_config["game"], "game", Game)
     if not FILE_NAME_PATTERN.fullmatch(game.name):

@@ -204,7 +204,7 @@ def load_snapshot_players(
     (game_of_file, player_states), game_config = load_game_and_player_states(path), game.to_dict()
     has_sizes = is_restricted_to_bet_sizes(game_of_file, game_config)
     if game_of_file != game_config and not has_sizes:
-        keys = game_config | game_of_file  # the first key is the game's name
+        keys = game_config | game_of_file  # the first key to compare is `name`
         key = next(key for key in keys if game_of_file.get(key) != game_config.get(key))
         other_game = game_of_file.get(key) if key == "name" else f"another {game.name}: {key}"
         raise ConfigError(f"{path} is of {other_game}, not of this {game.name}")

@@ -95,7 +95,7 @@ def format_overrides_label(overrides: Sequence[str], omitted_keys: Collection[st
 def create_run_folder(
     outputs: Path, game: str, algo: str, name: str | None = None, label: str = ""
 ) -> Path:
-    """Create and return the folder outputs/game/algo/name; without `name`, use label and time.
+    """Create and return the folder outputs/game/algo/name; `name` defaults to label and time.
 
     If the folder exists, raise ConfigError, unless its run was killed before writing a manifest.
     """
@@ -238,7 +238,7 @@ def read_metrics_rows(path: Path, byte_count: int | None = None) -> list[dict[st
 
 
 def parse_metrics_row(line: bytes) -> dict[str, float]:
-    """Parse a line of metrics.jsonl; raise ValueError unless it maps tags to numbers."""
+    """Return the row in a line of metrics.jsonl; raise ValueError unless it has only numbers."""
     try:
         row = json.loads(line)
     except RecursionError:

@@ -32,7 +32,7 @@ from poker_rl.training.start_run import build_and_train
 
 LOCKS_FILE = "locks"
 MAX_TRIES = 5  # a trial is given up once its process was stopped or killed this many times
-WAIT_S = 1.0  # seconds between searches for lost trials, while other processes run the rest
+WAIT_S = 1.0  # seconds between searches for lost trials, if other processes run all the others
 
 SearchSpace = dict[str, distributions.BaseDistribution]
 EXAMPLE = "{low: 1e-4, high: 1e-2, log: true}"

@@ -111,7 +111,7 @@ def stop_sweep_on_signal(stop_file: Path, waits_for_jobs: bool) -> Iterator[None
     """Stop the sweep in this context at the first stop signal; let a second one end the process.
 
     A job in this process handles a signal first: it saves its run and raises the signal again. If
-    `waits_for_jobs` and jobs run in other processes, the sweep ends after them, else at once.
+    jobs run in other processes and `waits_for_jobs` is true, the sweep ends after these jobs.
     """
 
     def stop(number: int, frame: FrameType | None) -> None:
@@ -165,7 +165,7 @@ def run_job(cwd: Path, sweep: Path, stop_file: Path, option_dirs: list[Path], nu
                     torch.cuda.set_device(number % torch.cuda.device_count())
                 job_outcomes.save_job_outcome(sweep, number, RunOutcome("running"), folder)
                 outcome = run_training_job(composed, option_dirs)
-        if outcome.status == "refused":  # `folder` may be of another run, or does not exist
+        if outcome.status == "refused":  # `folder` may be missing or another run's
             folder = recorded_folder
         job_outcomes.save_job_outcome(sweep, number, outcome, folder)
         if (signal_number := outcome.exit_code - 128) > 0:  # the run was stopped

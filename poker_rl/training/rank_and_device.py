@@ -20,7 +20,7 @@ from poker_rl.learning import collectives
 from poker_rl.nets.feature_encoders import ObservationEncoder
 from poker_rl.nets.net_interface import NetConfig, NetDimensions
 
-# Names of settings that give the rows of a network call; the first that the algorithm has counts.
+# Settings that give the rows of a network call; the first one that the algorithm has is used.
 ROW_SETTINGS = ("batch_size", "tables", "hands_per_iteration")
 
 

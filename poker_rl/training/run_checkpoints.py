@@ -181,8 +181,8 @@ def warm_start(
 ) -> str:
     """Start a new run's algorithm with the networks of another run or of a trained player.
 
-    Return the complete spec: FOLDER@DECISIONS of the run, or `spec` of the player, which `load`
-    loads.
+    `spec` names the run or, for `load`, the player. Return the spec to record in the config: for a
+    run with the decisions of its checkpoint, FOLDER@DECISIONS.
     """
     if not isinstance(algorithm, NetworkLearner):
         raise ConfigError(f"{config['names']['algo']} has no networks that could be taken over")

@@ -1,6 +1,6 @@
 """Log of a run: rows of metrics.jsonl, loggers, figures and the status in the manifest.
 
-A resumed run writes the same rows as an uninterrupted one, to the bit, except for tags `time/...`.
+On a CPU, a resumed run writes the rows of an uninterrupted one, bit for bit, except `time/...`.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class RunRecorder:
             total, count = self.sums.get(tag, (0.0, 0))
             self.sums[tag] = total + float(value), count + 1
         self.learning_s += seconds
-        with suppress(OSError):  # what shows the progress bar may be full or closed
+        with suppress(OSError):  # the disk may be full, or the terminal closed
             self.bar.update(min(step, self.budget) - self.bar.n)
 
     def write_row(self, progress: Progress, results: Sequence[Result], evaluation_s: float) -> None:

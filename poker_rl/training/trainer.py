@@ -1,7 +1,7 @@
 """Training loop: learn, evaluate, log and save checkpoints.
 
-A run that is killed at any moment and resumed equals the uninterrupted run to the bit, because
-neither checkpoints nor evaluations change the algorithm's state.
+On a CPU, a run that is killed at any moment and resumed equals the uninterrupted run bit for bit:
+a checkpoint holds the whole state of the algorithm, and evaluations do not change this state.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from poker_rl.training.run_checkpoints import Checkpoints
 from poker_rl.training.run_endings import DivergedError, RunInterruptedError
 from poker_rl.training.signals import StopSignals
 
-MAX_IDLE_CALLS = 10_000  # an error is raised after so many calls of `learn` without progress
+MAX_IDLE_CALLS = 10_000  # calls of `learn` without progress before an error is raised
 
 
 class Trainer:
@@ -67,7 +67,7 @@ class Trainer:
             raise DivergedError(f"{error} {now}; {last}") from error
 
     def train_until_budget(self) -> None:
-        """Learn until the budget is spent; evaluate and save a checkpoint whenever it is due."""
+        """Learn until the budget is spent; evaluate and save checkpoints whenever they are due."""
         idle_calls = 0
         while self.step < self.budget and not self.signals.exchange_stop_request():
             start, start_time = self.step, perf_counter()
@@ -92,7 +92,7 @@ class Trainer:
     def evaluate(self, is_exact: bool = False) -> None:
         """Evaluate the players and log a row; ranks above 0 do nothing.
 
-        With `is_exact`, a game with too large a game tree is evaluated exactly on its public tree.
+        With `is_exact`, a game whose tree is too large is evaluated exactly on its public tree.
         """
         if self.recorder is None:
             return
@@ -110,7 +110,7 @@ class Trainer:
             self.checkpoints.save()
             return
         # The last step has a row even if no evaluation is due. A run with a larger budget would not
-        # have this row. So the checkpoint has the state before it, and a resumed run removes it.
+        # have it. So the checkpoint has the state before this row, which a resumed run removes.
         state = self.recorder.state_dict()
         if self.recorder.last_counters[self.unit] != self.step:
             self.evaluate()

@@ -139,7 +139,7 @@ class PublicCFR(TabularSolver):
         return hand_values / self._tree.boards.count_board_deals(node.street + 1)
 
     def _update_board(self, node: BoardNode, reach: np.ndarray, threads: int) -> np.ndarray:
-        """Update a board and all later ones; arguments and result as in `_update_next_boards`."""
+        """Update a board and those that follow; see `_update_next_boards` for the arguments."""
         street, rows = self._tree.streets[node.street], node.rows
         legal_mask = street.legal_mask
         shape = *legal_mask.shape, len(node.representatives)  # [D, A, R]

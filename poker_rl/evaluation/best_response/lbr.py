@@ -294,6 +294,6 @@ class ResponderPlay:
         return sample_from_probs(self.compute_mean_player_probs(state, hand_rows), uniform)
 
     def compute_mean_player_probs(self, state: PublicState, hand_rows: np.ndarray) -> np.ndarray:
-        """Return the player's mean policy over its hands against each of `hand_rows`, [n, A]."""
+        """Return the player's policy, averaged over its hands, against `hand_rows`, [n, A]."""
         probs = (self._is_disjoint[hand_rows] * state.reach) @ self._get_action_probs(state).T
         return np.asarray(probs / probs.sum(1, keepdims=True))

@@ -58,7 +58,7 @@ class ResponderView:
     def sum_reach(self, reach: np.ndarray) -> np.ndarray:
         """Sum `reach` [H] or [B, H] over the hands possible against each of R hands, [R] or [R, B].
 
-        A sum of 0 is replaced by the smallest positive number, so that it can be divided by.
+        A sum of 0 is replaced by the smallest positive number, so that callers can divide by it.
         """
         return np.asarray(np.maximum(self.is_disjoint @ reach.T, np.finfo(np.float64).tiny))
 
