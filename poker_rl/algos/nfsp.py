@@ -56,7 +56,7 @@ class NFSP(DQN):
             [self._q_network, self._average_policy.module], self.services
         )
         self.services.set_learning_seat_prob(self.eta)  # best responses play in learning seats
-        self._recorded_best_responses: list[np.ndarray] = []  # for each step, a mask of decisions
+        self._recorded_best_responses: list[np.ndarray] = []  # a mask [B] for each step
 
     def players(self) -> dict[str, Player]:
         """Return "average", the average policy, and "greedy", the best response to it."""

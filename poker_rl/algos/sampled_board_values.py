@@ -41,8 +41,8 @@ class BoardDecisions:
     decks: np.ndarray  # `decks[s]`: for each hand a deck that deals it to seat s, [2, R, cards]
     probs: np.ndarray  # policy, [D, R, A]
     advantages: np.ndarray  # value of each action minus that of the policy, in chips, [D, R, A]
-    explored_weights: np.ndarray  # in proportion to probability if both seats explore, [D, R]
-    played_weights: np.ndarray  # in proportion to probability if only the other explores, [D, R]
+    explored_weights: np.ndarray  # probabilities up to a factor, if both seats explore, [D, R]
+    played_weights: np.ndarray  # likewise, if only the seat that does not decide explores
 
 
 class SampledPublicTree:

@@ -124,7 +124,7 @@ class ReplayOptimizer:
     ) -> None:
         self.updates = 0
         self.module, self.buffer = module, buffer
-        self.captured_steps: list[CapturedStep] = []  # reset when other moments are loaded
+        self.captured_steps: list[CapturedStep] = []  # they are reset when moments are loaded
         self._batch_size, self._compute_loss = batch_size, compute_loss
         self._lr_schedule, self._max_grad_norm = lr_schedule, max_grad_norm
         device = next(module.parameters()).device

@@ -23,7 +23,7 @@ from poker_rl.nets.sparse_inputs import SparseLinearFunction, find_nonzeros_if_s
 InitScheme = Literal["orthogonal", "torch"]
 ActivationName = Literal["relu", "tanh"]
 
-# These work in place, since nothing else reads the output of a layer.
+# These overwrite the output of a linear layer, which nothing else reads.
 ACTIVATIONS = {"relu": torch.relu_, "tanh": torch.tanh_}
 
 
@@ -86,7 +86,7 @@ class ReplicatedLinear(nn.Module):
             is_medium = torch.get_float32_matmul_precision() == "medium"  # see `precision`
             dtype = torch.bfloat16 if is_medium else dtype
         x, weight, bias = x.to(dtype), self.weight.to(dtype), self.bias.to(dtype)
-        if weight.shape[0] == 1:  # forward and backward, addmm is a fifth faster than baddbmm
+        if weight.shape[0] == 1:  # addmm and its backward are a fifth faster than baddbmm
             return torch.addmm(bias.flatten(0, 1), x.flatten(0, 1), weight.flatten(0, 1))[None]
         return torch.baddbmm(bias, x, weight)
 

@@ -77,9 +77,9 @@ class PositionAdvice:
     ) -> None:
         self.game, self.player, self.player_name = game, player, player_name
         self.records, self.hand_class = records, hand_class
-        # By legal bet or raise: chips of the seat to act in the pot after it, with blinds and ante.
+        # For each legal bet or raise: all chips that the seat to act then has in the pot.
         self.raise_targets = game.compute_raise_targets(records[0])
-        # Chips that it has put in before the present street; on the first street, the ante.
+        # Chips that this seat put in on earlier streets; on the first street, its ante.
         self.bet_before_street = game.compute_bet_before_street(records[0])
         # Arrays have the shape [actions]. Action values are in chips, NaN if unknown.
         self.probs = compute_checked_probs(game, player, records).mean(0)

@@ -88,13 +88,13 @@ def group_moves(
     if bet_range is None:
         return groups
     low = bet_range.min_bet_action
-    chips_minus_action = bet_range.min_bet - low  # this difference is the same for all bets
+    chips_minus_action = bet_range.min_bet - low  # equal for all bets
     high = bet_range.max_bet - chips_minus_action
     verb = next(move.action_type for move in moves if move.raise_to is not None).capitalize()
     bets = [(verb if low < high else f"{verb} all-in", low, high)]  # label, first and last action
     if low < high:
         bets.append(("minimum", low, low))
-        assert isinstance(game, DisplayedPoker)  # no other games let a seat bet any number of chips
+        assert isinstance(game, DisplayedPoker)  # only poker has bets of any amount
         variant_game = game.get_game_at_table(record[0])
         for label, pot_percent in MAX_POT_PERCENT_OF_GROUP.items():
             start, end = bets[-1][2] + 1, compute_pot_raise_to(variant_game, record[0], pot_percent)

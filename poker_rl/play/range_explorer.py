@@ -24,8 +24,8 @@ from poker_rl.games.tables import Tables
 from poker_rl.play.live_hand import LiveHand, MoveNotAllowedError
 from poker_rl.players.player import Player
 
-EXAMPLE_BOARD = "Kd7s2c9h4s"  # its cards are added to a board with too few cards
-MAX_PLAYERS = 2  # number of players whose ranges one request can compare
+EXAMPLE_BOARD = "Kd7s2c9h4s"  # fills up a board that has too few cards
+MAX_PLAYERS = 2  # largest number of players that a request may compare
 
 
 def explore_ranges(

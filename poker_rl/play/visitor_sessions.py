@@ -167,4 +167,4 @@ def _is_displayed_game(name: str, option_dirs: Sequence[Path]) -> bool:
     with suppress(ConfigError):
         target, _ = resolve_target(load_option("game", name, option_dirs), "game")
         return issubclass(target, DisplayedGame)
-    return True  # an option that only changes another one; choosing it composes its settings
+    return True  # an option that changes settings of another one, which names the class

@@ -28,7 +28,7 @@ class TabularPlayer(Player):
             raise ValueError(f"policy: {policy.shape} is not {self.tree.legal_mask.shape}")
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        if records is self.tree.infoset_records:  # these have the order of the policy
+        if records is self.tree.infoset_records:  # in the order of the rows
             return self.policy
         return np.asarray(self.policy[self.tree.lookup_infosets(records)])
 
