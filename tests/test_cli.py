@@ -248,7 +248,7 @@ def test_options_of_the_user_have_precedence(started_configs, capsys, get_refusa
     # A run has copies of its opponents, so it resumes without the folder.
     opponents = "evaluation.opponents=[call,my-bot]"
     assert run_command("train", *own, "algo=reinforce", "opponents=[my-bot]", opponents) == 0
-    file = "opponents/my-bot.yaml"  # its own copy
+    file = "opponents/my-bot.yaml"  # path of the run's copy
     assert started_configs[0]["opponents"] == [file]
     assert started_configs[0]["evaluation"]["opponents"] == ["call", file]
     assert run_command("train", *own, "-m", "game=glob(kuh*,exclude=*_3p)", "seed=1,2") == 0
@@ -356,7 +356,7 @@ def test_evaluate_a_mixed_table(capsys, finished_run):
 def test_bot_in_a_yaml_file_of_the_user_plays(capsys, get_refusal):
     own = {**load_option("player", "mcts"), "simulations": 5}
     path = Path("mine.yaml")
-    path.write_text(json.dumps(own))  # which is YAML
+    path.write_text(json.dumps(own))  # JSON is YAML
     match = ["evaluate", "game=kuhn", "player=mine.yaml", "against=[call,mine.yaml]", "deals=30"]
     assert run_command(*match) == 0
     assert "mine.yaml  against call" in capsys.readouterr().out

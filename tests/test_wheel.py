@@ -34,7 +34,7 @@ def installed(tmp_path_factory):
 def run(installed, cwd, *arguments):
     """Run the installed console script; return its output."""
     command = [sys.executable, str(installed / "bin/poker-rl"), *arguments]
-    # Before the checkout, which the tests may have installed as editable.
+    # PYTHONPATH has precedence over the checkout, which may be installed as editable.
     environment = os.environ | {"PYTHONPATH": str(installed)}
     options = {"capture_output": True, "text": True, "check": False}
     process = subprocess.run(command, cwd=cwd, env=environment, **options)

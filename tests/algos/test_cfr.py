@@ -137,7 +137,7 @@ def test_number_of_threads_changes_nothing(monkeypatch):
 
 @pytest.mark.parametrize("game", [kuhn(3), leduc()], ids=label)
 def test_number_of_tree_parts_changes_nothing(game, monkeypatch):
-    """Trees in one part for each hand and in one part for each seat give equal tables."""
+    """The regrets are equal if a tree is divided into a part per hand or a part per seat."""
     whole = run_steps(1, "pcfr_plus", game, iterations_per_step=20)
     monkeypatch.setattr(sequence_form, "MIN_PARALLEL_LEAVES", 1)
     monkeypatch.setattr(game_tree, "_cached_trees", {})
@@ -178,4 +178,4 @@ def test_equilibrium_of_a_small_game_is_not_exploitable(name, bound, monkeypatch
     tree = get_tree(small_game)
     assert exploitability(tree, player.action_probs(tree.infoset_records)) < bound
     assert compute_equilibrium(small_game) is player
-    assert compute_equilibrium(imperfect_recall_kuhn(monkeypatch)) is None  # it has no solution
+    assert compute_equilibrium(imperfect_recall_kuhn(monkeypatch)) is None  # too irregular to solve

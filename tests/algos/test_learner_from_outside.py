@@ -114,7 +114,7 @@ def test_plugin_learner_with_own_features_trains_and_is_saved() -> None:
     assert algo.progress.decisions > algo.progress.hands
     after = list(algo._network.parameters())
     moved = [(a != b).flatten(1).any(1) for a, b in zip(before, after, strict=True)]
-    assert torch.stack(moved).any(0).all()  # both instances
+    assert torch.stack(moved).any(0).all()  # weights of both instances moved
     assert next(algo._network.parameters()).shape[:2] == (2, 2)  # replicas, inputs
     player = algo.players()["current"]
     reloaded = type(player).from_dict(player.to_dict(), kuhn(), torch.device("cpu"))

@@ -36,7 +36,7 @@ class KnownValues(nn.Module):
 
     def __init__(self, inputs, value):
         super().__init__()
-        self.weight = nn.Parameter(torch.zeros(1))  # of one replica
+        self.weight = nn.Parameter(torch.zeros(1))  # gives the module one replica
         self._values = {row.tobytes(): float(value[i]) for i, row in enumerate(inputs)}
 
     def forward(self, x):
@@ -51,7 +51,7 @@ def test_advantages_average_to_the_exact_ones(game, monkeypatch):
     settings = {"tables": 2000, "rollout_steps": 30, "gradient_steps": 0, "min_action_prob": 0.0}
     algo = learner(game, reward_scale=scale, **settings)
     policy = algo.players()["weight_average"].action_probs(tree.infoset_records)
-    regrets, values = np.zeros(tree.legal_mask.shape), np.zeros(tree.infoset_count)  # of a decision
+    regrets, values = np.zeros(tree.legal_mask.shape), np.zeros(tree.infoset_count)  # exact
     for seat in range(game.seats):
         own = tree.infoset_seat == seat
         sums, reach, seat_values = compute_counterfactual_values(tree, policy, seat)

@@ -120,7 +120,7 @@ def compute_best_winnings_from_caller(definition):
     others, flops = disjoint.sum(1), comb(definition.deck_size - 4, 3)
     mean, bet = mean / others / flops, bet / others / flops
     best = np.maximum(2 * mean, 4 * mean) + 2 * bet
-    return [best.mean(), np.maximum(best, -1).mean()]  # the small blind may fold
+    return [best.mean(), np.maximum(best, -1).mean()]  # folding the small blind costs 1
 
 
 def test_best_response_values_against_a_caller_match_pair_counts():

@@ -119,7 +119,7 @@ def list_expected_features(hand, left, history, seat):
         ones.add(base + left[other_seat] - 1)
         for mover, move in history:
             if mover == other_seat and move:
-                ones |= {base + 13 + card - 44 for card in move if card >= 44}  # from A of diamonds
+                ones |= {base + 13 + card - 44 for card in move if card >= 44}  # aces, twos
                 for kind in KIND_CELLS[compute_strength(move)[:2]]:
                     ones |= {base + 21 + cell for cell in SHOWN_KIND_CELLS[kind]}
     ones |= {367 + card - 36 for _, move in history for card in move if card >= 36}
@@ -236,7 +236,7 @@ def test_actions_list_card_positions_by_size_then_lexicographically():
     """There are 1,694 plays and the pass, as published."""
     assert BIG2.action_count == len(ACTION_POSITIONS) == 1695
     for size, block in groupby(ACTION_POSITIONS[:-1], len):
-        all_choices = combinations(range(13), size)  # lexicographic itself
+        all_choices = combinations(range(13), size)  # in lexicographic order
         is_near_enough = {
             2: lambda p: p[1] - p[0] <= 3,
             3: lambda p: p[2] - p[0] <= 3,

@@ -104,7 +104,7 @@ def test_wrong_arguments_are_errors():
     with pytest.raises(ConfigError, match="seat: 2; allowed: 0 to 1, or None"):
         GameEnv("kuhn", seat=2)
     with pytest.raises(ConfigError, match="seat: 2; allowed: 0 to 1"):
-        GameEnv("limit_holdem_2to9", seat=2)  # some hands have two seats
+        GameEnv("limit_holdem_2to9", seat=2)  # hands of two players have no seat 2
     env = GameEnv("limit_holdem", opponents="fold", seat=0)  # the big blind
     with pytest.raises(ConfigError, match="1000 hands of limit_holdem ended before the learner's"):
         env.reset()
@@ -112,7 +112,7 @@ def test_wrong_arguments_are_errors():
     env.reset(seed=0)
     assert env.render()[0] == "0"
     with pytest.raises(ValueError, match="illegal action 0 at table 0: 0 "):
-        env.step(0)  # there is no bet to fold to
+        env.step(0)  # illegal: there is no bet
     with pytest.raises(ConfigError, match=r"game\.ante"):
         pettingzoo.env("kuhn", overrides=["game.ante=-1"])
 

@@ -21,7 +21,7 @@ from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform_nu
 from poker_rl.players import load_player
 from poker_rl.training.run_checkpoints import Checkpoints
 
-ITERATIONS = 10  # each of one or more gradient steps
+ITERATIONS = 10  # each takes at least one gradient step
 
 
 def run_processes(targets):
@@ -203,7 +203,7 @@ def results(tmp_path_factory):
 
 
 def make_values(turn, rank):
-    """Return tensors of several types; in the first turn, the float32 one takes four chunks."""
+    """Return tensors of several types; in turn 0, the float32 one is longer than three chunks."""
     generator = torch.Generator().manual_seed(10 * turn + rank)
     whole = torch.randint(100, (2, 3), generator=generator)
     size = 3 * CHUNK_BYTES // 4 + 5 if turn == 0 else 7

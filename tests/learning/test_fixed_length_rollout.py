@@ -139,7 +139,7 @@ def test_three_groups_of_tables_play_as_one_group(game, overrides):
 
 @pytest.mark.parametrize("uniform", [0.0, 0.5, 1 - 2**-24])
 def test_no_illegal_action_is_sampled(uniform):
-    """With uniform numbers at both ends, one legal action, probabilities of 0, NaN logits."""
+    """Cases: random numbers near 0 and 1, one legal action, probabilities of 0, NaN logits."""
     rows = {
         "single": ([9.0, 0.0, 9.0, 9.0], [0, 1, 0, 0]),
         "inner": ([9.0, 0.0, 1.0, 9.0], [0, 1, 1, 0]),

@@ -51,7 +51,7 @@ def test_circular_buffer_keeps_the_newest_items(parts):
     ],
 )
 def test_items_are_kept_with_the_probabilities_of_the_rule(rule, probs, parts, runs):
-    """Item i stays if it enters and no later one takes its slot, one by one or all at once."""
+    """An item stays if it is stored and no later item is stored in its slot."""
     capacity, count = 10, 200
     prob = probs(np.arange(1, count + 1))
     prob[:capacity] = 1

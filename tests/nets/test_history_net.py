@@ -85,7 +85,7 @@ def test_compiled_lstm_equals_pytorch_on_long_and_large_inputs():
     generator = torch.Generator().manual_seed(1)
     x = torch.randint(0, 3, (1, 60, 40, F), generator=generator).float()
     x[0, torch.arange(40) >= torch.randint(0, 41, (60, 1), generator=generator)] = 0
-    x[0, :3] *= 100  # saturated gates
+    x[0, :3] *= 100  # large inputs saturate the gates
     x = x.flatten(2)
     weight = torch.rand(60, 8, generator=generator)
     torch.testing.assert_close(reader(x).double(), exact(x.double()), atol=2e-6, rtol=0)

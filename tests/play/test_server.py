@@ -233,12 +233,12 @@ def test_killed_public_server_loses_no_finished_hand(tmp_path):
     assert restarted.path == server.path  # browsers return a cookie only to the path that set it
     with restarted.client(cookies) as client, restarted.client() as other_client:
         resumed = client.get("view").json()
-        other_view = other_client.post("begin", json={}).json()  # gets another session
+        other_view = other_client.post("begin", json={}).json()  # without a cookie
         assert other_view["session"]["id"] != resumed["session"]["id"]
     assert stop_server(restarted) == 0
     assert resumed["session"] == view["session"]
     assert resumed["stats"]["hands"] == 3
-    assert (resumed["hand"], resumed["phase"]) == (3, "over")  # the fourth was not finished
+    assert (resumed["hand"], resumed["phase"]) == (3, "over")  # hand 4 was abandoned
 
 
 def test_cookie_key_is_saved_and_readable_only_by_its_owner(tmp_path):

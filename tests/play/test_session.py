@@ -347,7 +347,7 @@ def test_bets_of_any_amount_are_grouped_by_size():
     assert total.prob == pytest.approx(sum(part.prob for part in parts)) == pytest.approx(197 / 199)
     assert [part.label for part in parts if part.is_taken] == ["about the pot"]
     pot_value = pytest.approx(2.5)
-    assert [part.value for part in parts] == [1.0, None, pot_value, None, None]  # big blinds
+    assert [part.value for part in parts] == [1.0, None, pot_value, None, None]  # in big blinds
 
 
 def test_short_player_names_stay_unique():
@@ -371,7 +371,7 @@ def test_results_and_hands_are_collected_over_sessions(tmp_path):
     assert session.format_all_hands("text").count("nolimit_holdem_6p, hand ") == 20
     (tmp_path / "any" / "damaged.jsonl").write_text('{"table": 3}\n')
     file, saved = tmp_path / "any" / f"{session.session_id}.jsonl", session.setup.to_dict()
-    for unit_chips in (4, 0):  # other rules, which get their own row; a damaged file
+    for unit_chips in (4, 0):  # 4: other rules, in a row of their own; 0: a damaged file
         changed = saved["game"] | {"unit_chips": unit_chips}
         change_line(file, 0, table=saved | {"game": changed})
     row, variant = summarize_sessions_by_table(tmp_path)

@@ -16,7 +16,7 @@ from poker_rl.games.tables import tables_from_records
 from poker_rl.players.bots import lookahead_bot
 
 
-def build_bot(game=BIG2, policy="big2_ppo", **settings):  # more often undecided than big2_vine
+def build_bot(game=BIG2, policy="big2_ppo", **settings):  # unlike big2_vine often undecided
     player = {**load_option("player", "big2_lookahead"), "policy": policy, **settings}
     return build(player, "player", game=game)
 
@@ -96,7 +96,7 @@ def test_lookahead_ignores_hidden_cards_and_order_of_tables():
     single_probs = [player.action_probs(records[i : i + 1]) for i in range(5)]
     np.testing.assert_allclose(np.concatenate(single_probs), probs[:5], atol=1e-4)
     changed = np.abs(build_bot(worlds=8, seed=1).action_probs(records) - probs) > 0.01
-    assert 0.02 < changed.any(1).mean() < 0.9  # not where only one action is tried
+    assert 0.02 < changed.any(1).mean() < 0.9  # other worlds matter if actions are tried
 
 
 def test_lookahead_does_not_try_unlikely_actions():

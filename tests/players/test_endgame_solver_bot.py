@@ -166,7 +166,7 @@ def test_unsupported_games_and_base_policies_are_refused(name, policy, message):
         build_solver(game(name), policy)
 
 
-WIN_MARGINS = np.array([[0, 1, 1], [-1, 0, 1], [-1, -1, 0]], np.float32)  # of A, K, Q
+WIN_MARGINS = np.array([[0, 1, 1], [-1, 0, 1], [-1, -1, 0]], np.float32)  # rows and columns A, K, Q
 IS_DISJOINT = 1 - np.eye(3, dtype=np.float32)
 
 

@@ -79,11 +79,11 @@ def test_choices_of_the_tight_bot():
 
     flop = "8h9sQs Jc Kd"
     assert choose(f"2c7d AsAh {flop}") == [0, 0, 1]
-    assert choose(f"2c7d AsAh {flop}", RAISE, RAISE, RAISE) == [1, 0, 0]  # seat 0 has 72
+    assert choose(f"2c7d AsAh {flop}", RAISE, RAISE, RAISE) == [1, 0, 0]  # 7-2 folds
     assert choose(f"AsAh 2c7d {flop}", RAISE, RAISE, RAISE) == [0, 1, 0]  # no raise is left
     assert choose(f"2c7d AsAh {flop}", CALL, CALL) == [0, 1, 0]  # checking is free
     assert choose(f"2c7d AsAh {flop}", CALL, CALL, CALL, RAISE) == [1, 0, 0]
-    middling = choose(f"2c7d Js8d {flop}")  # better than .52 of the hands
+    middling = choose(f"2c7d Js8d {flop}")  # beats 52 % of the hands
     assert middling == [0, 1, 0]
     assert build_tight(raise_threshold=0.4).action_probs(hand(f"2c7d Js8d {flop}"))[0, RAISE] == 1
 

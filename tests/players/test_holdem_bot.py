@@ -61,7 +61,7 @@ def test_sampling_bots_depend_only_on_the_information_set(name, game_name):
     redealt = tables_from_records(definition, records.copy())
     redealt.resample_hidden_cards()
     redealt.records["draws"] += np.uint64(7)
-    for field in ("hand", "rank"):  # an earlier showdown may have left values
+    for field in ("hand", "rank"):  # scratch fields may hold values of an earlier hand
         redealt.records[field] = 1
     assert (redealt.records["deck"] != records["deck"]).any(1).all()
     assert (compute(redealt.records) == results).all()

@@ -66,7 +66,7 @@ def test_report_is_printed_and_saved_as_json_and_csv(run, capsys):
     assert "current (headline)" in screen.splitlines()[4]
     assert "1,000 decisions" in screen
     assert "exploitability" in screen
-    assert "0.4583" in screen  # 11/24
+    assert "0.4583" in screen  # exploitability of uniform play, 11/24
     assert "1,000 deals, each played in every seat; 95 % interval" in screen
 
     (json_path,) = (run / "evaluations").glob("*.json")

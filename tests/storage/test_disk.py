@@ -60,7 +60,7 @@ def test_run_that_fails_at_the_start_leaves_no_folder(capsys):
     assert not list_runs()
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # TensorBoard's
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_folder_deleted_while_training_is_not_created_again(monkeypatch):
     tiny.call_before_iteration(monkeypatch, 3, lambda: shutil.rmtree(tiny.only_folder()))
     with pytest.raises(FileNotFoundError) as failure:

@@ -68,7 +68,7 @@ def mean_exploitability(folders):
 
 
 def test_study_resumes_and_prints_a_command_to_repeat_the_best(capsys):
-    overrides = RUN.replace("]", ",algo.alpha=1.5]")  # alpha is searched, too
+    overrides = RUN.replace("]", ",algo.alpha=1.5]")  # the search replaces this value
     arguments = replace_settings(TUNE, overrides, "seeds=[3,4]", "pruner=none")
     assert run_command(*arguments, "trials=1") == 0
     assert run_command(*arguments, "trials=3") == 0
@@ -122,7 +122,7 @@ def test_lost_trial_of_another_process_is_resumed():
 def test_lost_trials_are_retried_a_limited_number_of_times(capsys):
     assert run_command(*TUNE, "trials=1") == 0
     storage = f"sqlite:///{Path('study').resolve()}/study.db"
-    other_study = optuna.load_study(study_name="poker-rl", storage=storage)  # holds no locks
+    other_study = optuna.load_study(study_name="poker-rl", storage=storage)  # has no locks
     other_study.ask()
     other_study.ask().set_user_attr("tries", trial_module.MAX_TRIES)
     assert get_states() == ["COMPLETE", "RUNNING", "RUNNING"]
@@ -151,7 +151,7 @@ def test_interrupted_study_is_resumed(monkeypatch, capsys):
 
 
 def test_bad_and_refused_trials_are_pruned(monkeypatch, capsys):
-    alphas = iter([1.5, 1.5, -5.0, -5.0, "much", "much"])  # -5 forgets all regret
+    alphas = iter([1.5, 1.5, -5.0, -5.0, "much", "much"])  # with -5 regrets are forgotten
     monkeypatch.setattr(trial_module, "format_overrides", lambda _: [f"algo.alpha={next(alphas)}"])
     assert run_command(*TUNE, "trials=3", "startup_trials=1", "warmup_share=0.5") == 0
     assert get_states() == ["COMPLETE", "PRUNED", "PRUNED"]
@@ -185,7 +185,7 @@ def test_wrong_settings_create_no_files(arguments, message, get_refusal):
 
 
 def test_unknown_metric_is_refused(capsys, monkeypatch):
-    for metric in ("loss/missing", "exploitable"):  # after some training, and before it
+    for metric in ("loss/missing", "exploitable"):  # found after a step; before it
         assert run_command(*replace_settings(TUNE, f"metric={metric}", "out=a/b")) == 2
         assert f"metric: a run records no {metric}; it records " in capsys.readouterr().err
         assert not list(Path("a").iterdir())
@@ -194,7 +194,7 @@ def test_unknown_metric_is_refused(capsys, monkeypatch):
 
 def test_folder_of_another_study_is_refused(get_refusal):
     assert run_command(*TUNE, "trials=1") == 0
-    assert run_command(*replace_settings(TUNE, "out=study%2f", "trials=1")) == 0  # a name, no URL
+    assert run_command(*replace_settings(TUNE, "out=study%2f", "trials=1")) == 0  # no escape of "/"
     other_space = SPACE.replace("0.5", "0.6")
     message = get_refusal(*replace_settings(TUNE, other_space))
     assert "out: study holds a study with another search_space.algo.alpha.low;" in message

@@ -79,7 +79,7 @@ def test_killed_and_resumed_run_equals_an_uninterrupted_one(monkeypatch, capsys)
     assert state["progress"]["hands"] == hands
 
     command, folder = build_command("broken", *NFSP, "budget=3500")
-    with signal_at_checkpoint(3, signal.SIGTERM):  # only the second process gets it
+    with signal_at_checkpoint(3, signal.SIGTERM):  # sent only to the second process
         assert run_command(*command) == 143
     assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
     capsys.readouterr()
@@ -217,7 +217,7 @@ def test_every_task_runs_once(tmp_path):
 def test_failed_task_raises_its_error_and_ends_the_pool(task, error, message, tmp_path):
     with pytest.raises(error, match=message):
         list(iterate_finished_tasks(partial(prepare, tmp_path), [0, task], 1))
-    assert [path.name.split("_")[0] for path in tmp_path.iterdir()] == ["0"]  # task 0 was done
+    assert [path.name.split("_")[0] for path in tmp_path.iterdir()] == ["0"]  # task 0 finished
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])

@@ -106,7 +106,7 @@ def test_tensorboard_shows_settings_without_extra_runs():
     tiny.train(budget=50)
     tiny.train(budget=50, seed=6, algo={"nan_at": 0, "nan_in": "weight"})
     events = read_tensorboard(Path("outputs"))
-    assert len(events.Runs()) == 4  # each run has another one for its player
+    assert len(events.Runs()) == 4  # two runs, and one more per run for its player
     settings = []
     for run, tags in events.PluginRunToTagToContent("hparams").items():
         assert run in events.PluginRunToTagToContent("scalars")

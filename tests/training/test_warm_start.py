@@ -111,7 +111,7 @@ def test_average_policy_continues_iteration_count_after_warm_start():
     done = load_state(folder)["progress"]["iterations"]
     warm = train(*LEARNERS["nfsp_ppo"], f"warm_start={folder}")
     (iteration,) = load_state(warm)["algorithm"]["average"]["buffer"]["items"]["iteration"]
-    assert (iteration <= done).any()  # some decisions of the first run remain
+    assert (iteration <= done).any()  # decisions of the first run
     assert iteration.max() == done + load_state(warm)["progress"]["iterations"]
 
 
@@ -172,7 +172,7 @@ def test_warm_start_from_a_player_copies_a_critic_of_equal_scale(
     cold = get_initial_state(*command)
     spec = f"{ppo_run}@{load_state(ppo_run)['progress']['decisions']}:{player}"
     warm = get_initial_state(*command, f"warm_start={spec}")
-    count = len(source["weight_average"])  # number of tensors of the actor; the critic's follow
+    count = len(source["weight_average"])  # the actor's tensors come first, then the critic's
     networks, expected = (list(states["networks"].values()) for states in (warm, source))
     if player == "weight_average":
         expected[:count] = source["weight_average"].values()
