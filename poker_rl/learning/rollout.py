@@ -51,7 +51,7 @@ class DecisionsToMake(_DecisionInputs):
 
     @property
     def records(self) -> np.ndarray:
-        """Copies of the states of these decisions' tables, [B]."""
+        """Copies of the records of the tables where these decisions are made, [B]."""
         return self.tables.records.take(self.table)  # faster than indexing, which copies each field
 
 

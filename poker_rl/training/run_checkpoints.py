@@ -90,7 +90,7 @@ class Checkpoints:
         tree |= {"algorithm": state, "recorder": dict(recorder_state)}
         tree |= {"regular": list(self.regular_decisions)}
         players = {name: player.to_dict() for name, player in self.algorithm.players().items()}
-        fsync_path(self.recorder.path)  # before the checkpoint records its length
+        fsync_path(self.recorder.path)  # flush rows before their length is saved
         collectives.wait_for_all_processes()  # until all others have saved their states
         checkpoint.save_snapshot(self.folder, decisions, {"game": game, "players": players})
         checkpoint.save_atomically(self.folder / checkpoint.STATE_FILE, tree)

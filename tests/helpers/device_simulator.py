@@ -159,7 +159,7 @@ class SimulatedGraph:
             for operation, args, kwargs, results in self._calls:
                 fresh = ONLY_ON_GPUS.get(operation, operation)(*args, **kwargs)
                 for old, new in zip(_list_tensors(results), _list_tensors(fresh), strict=True):
-                    # views and results of in-place operations are in this memory already
+                    # a view or the result of an in-place operation shares this memory
                     if old.untyped_storage().data_ptr() != new.untyped_storage().data_ptr():
                         old.copy_(new)
 

@@ -62,7 +62,7 @@ def list_played_actions(player, tables):
     ids=["2_seats", "2_seats_short", "6_seats", "6_seats_short", "2_to_9_seats"],
 )
 def test_player_plays_listed_sizes_as_in_the_game_with_sizes(full, sizes, features):
-    """Hands of random listed sizes, in lock-step: equal chips, probabilities and values."""
+    """Hands with listed sizes, played in both games: equal chips, probabilities and values."""
     sized = add_sizes(full, sizes)
     trained = build_network(sized, features)
     player = BetSizesPlayer(full, sized, trained)

@@ -18,7 +18,7 @@ from poker_rl.players.range_policy import start_network_query
 
 # Small games first; not every network and player supports every game.
 GAMES = ("nolimit_leduc", "kuhn", "leduc", "limit_holdem", "limit_holdem_6p", "nolimit_holdem")
-# PPO takes most networks; REINFORCE also takes those that can't be a critic.
+# PPO trains most networks; REINFORCE those that can be no critic, too.
 SMALL = {
     "ppo": ("algo.tables=8", "algo.rollout_steps=4", "algo.minibatches=2", "algo.epochs=1"),
     "reinforce": ("algo.hands_per_iteration=8",),
