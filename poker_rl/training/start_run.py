@@ -200,7 +200,7 @@ def prepare_run_folder(
 ) -> None:
     """Write config, manifest and copies of files; first load the checkpoint of a resumed run.
 
-    Nothing is written before all checks have passed.
+    No file of a resumed run changes before all checks have passed.
     """
     folder, config = recorder.folder, recorder.config
     try:
