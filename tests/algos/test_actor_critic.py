@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from bitwise_resume import check_bitwise_resume
 from learner_contexts import (
     average_settings,
     build_learner,
@@ -12,7 +13,6 @@ from learner_contexts import (
     record_results,
 )
 from random_games import game as game_of
-from resuming import check_bitwise_resume
 
 from poker_rl.algos.actor_critic import compute_neurd_loss
 from poker_rl.config import ConfigError

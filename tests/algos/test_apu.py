@@ -5,6 +5,7 @@ from copy import deepcopy
 import numpy as np
 import pytest
 import torch
+from bitwise_resume import check_bitwise_resume
 from holdem_bots import cards
 from learner_contexts import (
     always_fold,
@@ -16,7 +17,6 @@ from learner_contexts import (
 )
 from random_games import deal_tables
 from random_games import game as game_of
-from resuming import check_bitwise_resume
 from toy_games import kuhn
 
 from poker_rl.config import ConfigError

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
+from bitwise_resume import check_bitwise_resume
 from learner_contexts import build_learner, cpu_context, learn_decisions, measure_exploitability
-from resuming import check_bitwise_resume
 from toy_games import kuhn, label, leduc
 from tree_values import compute_counterfactual_values, random_policy
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from bitwise_resume import check_bitwise_resume
 from learner_contexts import (
     always_fold,
     average_settings,
@@ -13,7 +14,6 @@ from learner_contexts import (
     mlp,
 )
 from random_games import game as game_of
-from resuming import check_bitwise_resume
 from toy_games import kuhn
 
 from poker_rl.algos.dqn import DQN

@@ -4,6 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from bitwise_resume import check_bitwise_resume
 from decision_recorder import record_decisions
 from learner_contexts import (
     average_settings,
@@ -15,7 +16,6 @@ from learner_contexts import (
     set_outputs,
 )
 from random_games import game as game_of
-from resuming import check_bitwise_resume
 
 from poker_rl.algos.nfsp_ppo import NFSPWithPPO
 from poker_rl.learning import NEXT_PENDING

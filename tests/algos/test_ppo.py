@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from bitwise_resume import check_bitwise_resume
 from learner_contexts import average_settings, build_learner, learn_decisions, ppo_settings
 from random_games import game as game_of
-from resuming import check_bitwise_resume
 from toy_games import kuhn
 from tree_values import compute_counterfactual_values
 

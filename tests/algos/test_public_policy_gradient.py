@@ -2,13 +2,13 @@
 
 import numpy as np
 import pytest
+from bitwise_resume import check_bitwise_resume
 from learner_contexts import (
     average_settings,
     build_learner,
     learn_decisions,
     measure_exploitability,
 )
-from resuming import check_bitwise_resume
 from toy_games import kuhn, label, leduc
 from tree_values import compute_counterfactual_values, random_policy
 

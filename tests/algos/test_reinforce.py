@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
+from bitwise_resume import check_bitwise_resume
 from learner_contexts import build_learner, record_results
-from resuming import check_bitwise_resume
 from toy_games import kuhn
 
 from poker_rl.algos.reinforce import MovingAverageBaseline

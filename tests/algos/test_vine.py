@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import torch
+from bitwise_resume import check_bitwise_resume
 from learner_contexts import (
     build_learner,
     cpu_context,
@@ -10,7 +11,6 @@ from learner_contexts import (
     measure_exploitability,
     ppo_settings,
 )
-from resuming import check_bitwise_resume
 from torch import nn
 from toy_games import kuhn, label, leduc
 from tree_values import compute_counterfactual_values

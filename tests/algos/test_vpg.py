@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import torch
+from bitwise_resume import check_bitwise_resume
 from learner_contexts import build_learner, measure_exploitability, mlp, record_results
-from resuming import check_bitwise_resume
 from toy_games import kuhn
 
 from poker_rl.config.schedules import Constant

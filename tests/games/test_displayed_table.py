@@ -3,8 +3,8 @@
 import numpy as np
 import pokerkit
 import pytest
-from other_deals import other_deals
 from random_games import KINDS, POKER, deal_tables, game, play
+from same_infoset_deals import sample_same_infoset_deals
 
 from poker_rl.games import Tables
 from poker_rl.games.poker.display.hand_names import describe_made_hand
@@ -25,7 +25,7 @@ def test_view_depends_only_on_what_its_viewer_knows(name):
                 view = played.build_view(record, viewer)
                 other_hands = [seat.cards for i, seat in enumerate(view.seats) if i != viewer]
                 assert not any(other_hands)
-                for deal in other_deals(played, record, viewer, 2):
+                for deal in sample_same_infoset_deals(played, record, viewer, 2):
                     assert played.build_view(deal, viewer) == view
                     changed += played.build_view(deal, None) != played.build_view(record, None)
                     if viewer == record["to_act"]:

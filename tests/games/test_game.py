@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass
 
-import five_rules
 import numpy as np
 import pytest
+import required_goofspiel_rules
 from goofspiel.rules import DEFINITION_DTYPE, TABLE_DTYPE
 from learner_contexts import learn_decisions
 
@@ -20,7 +20,7 @@ from poker_rl.players.bots.basic_bots import UniformBot
 class Bids(Game):
     """Four-card goofspiel with only the members that a game must define."""
 
-    rules = five_rules
+    rules = required_goofspiel_rules
     table_dtype = TABLE_DTYPE
     definitions = np.array([(2, 4, 4)], DEFINITION_DTYPE)
     action_count = 4

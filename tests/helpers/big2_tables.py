@@ -98,7 +98,7 @@ def get_own_cards(record):
     return [int(card) for card in record["hand"][record["to_act"]] if card >= 0]
 
 
-def hard_hands(count, seed):
+def sample_hard_hands(count, seed):
     """Yield random hands of up to 13 cards, each with a valid hand to beat.
 
     The cards have few ranks or few suits, so four of a kind and straight flushes are frequent.

@@ -26,7 +26,7 @@ def default_signals():
             signal.signal(number, handler)
 
 
-def until(condition, process=None):
+def wait_for(condition, process=None):
     """Wait until a condition holds, as long as a process is alive; return the condition's value."""
     while not (value := condition()):
         assert process is None or process.poll() is None

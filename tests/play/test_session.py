@@ -9,8 +9,8 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
-from other_deals import other_deals
 from random_games import deal_tables, game
+from same_infoset_deals import sample_same_infoset_deals
 
 from poker_rl.config import ConfigError
 from poker_rl.evaluation.exact.exploitability import compute_action_losses
@@ -102,7 +102,7 @@ def test_resumed_session_equals_an_uninterrupted_one(name, tmp_path):
 
 def change_hidden_cards(hand):
     """Return tables with other cards where the person does not see them."""
-    records = other_deals(hand.setup.game, hand.record[0], hand.person_seat, 2)
+    records = sample_same_infoset_deals(hand.setup.game, hand.record[0], hand.person_seat, 2)
     return [np.array([record]) for record in records]
 
 

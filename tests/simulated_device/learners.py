@@ -8,7 +8,7 @@ import torch
 from commands import replace_settings, run_command
 from device_simulator import DEVICE, simulate_device
 from small_learners import LEARNERS
-from tiny import rows
+from tiny_run import read_rows
 
 from poker_rl.training import start_run
 from poker_rl.training.trainer import Trainer
@@ -63,10 +63,10 @@ def test_training_matches_cpu(algo):
     settings = replace_settings(command, *EXTRA_SETTINGS.get(algo, "").split())
     folder = train_and_fail(DEVICE, "device", *settings)
     assert train(DEVICE, f"resume={folder}") == 0
-    metrics = rows(folder)
+    metrics = read_rows(folder)
     assert train("cpu", *settings, "name=cpu") == 0
     (folder,) = Path("outputs").glob("*/*/cpu")
-    cpu_metrics = rows(folder)
+    cpu_metrics = read_rows(folder)
     assert len(metrics) == len(cpu_metrics) > 1
     for row, cpu_row in zip(metrics, cpu_metrics, strict=True):
         assert row == pytest.approx(cpu_row, rel=1e-3, abs=1e-6)
@@ -78,4 +78,4 @@ def test_training_matches_cpu(algo):
 def test_run_resumes_on_another_device(algo, old, new):
     folder = train_and_fail(old, "moved", *LEARNERS[algo], *TRAIN, "game=kuhn", f"algo={algo}")
     assert train(new, f"resume={folder}", f"device={'cuda' if new == DEVICE else new}") == 0
-    assert rows(folder)[-1]["decisions"] >= 200
+    assert read_rows(folder)[-1]["decisions"] >= 200

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import tiny
+import tiny_run
 import torch
 from commands import ENVIRONMENT, PROGRAM, TRAIN, limit_file_size, list_runs, run_command
 
@@ -62,9 +62,9 @@ def test_run_that_fails_at_the_start_leaves_no_folder(capsys):
 
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_folder_deleted_while_training_is_not_created_again(monkeypatch):
-    tiny.call_before_iteration(monkeypatch, 3, lambda: shutil.rmtree(tiny.only_folder()))
+    tiny_run.call_before_iteration(monkeypatch, 3, lambda: shutil.rmtree(tiny_run.get_folder()))
     with pytest.raises(FileNotFoundError) as failure:
-        tiny.train()
+        tiny_run.train()
     assert Path(failure.value.filename).is_relative_to("outputs/tiny/fit")
     assert not list(Path("outputs").glob("*/*/*"))  # the folder is not created again
 

@@ -21,7 +21,7 @@ from commands import (
     replace_settings,
     run_command,
 )
-from processes import default_signals, until
+from processes import default_signals, wait_for
 
 from poker_rl.algos.tabular.cfr import CFR
 from poker_rl.storage.run_files import read_last_metrics_row
@@ -73,7 +73,7 @@ def test_killed_sweep_has_a_summary():
     assert process.stdout.readline() == "3,000 jobs\n"
     assert process.stdout.readline().startswith("progress: poker-rl sweep outputs/sweeps/")
     assert process.stdout.readline().startswith("job 1 of 3,000: algo=cfr_plus seed=0 ")
-    until(lambda: list(Path("outputs").glob("kuhn/*/*/manifest.json")), process)
+    wait_for(lambda: list(Path("outputs").glob("kuhn/*/*/manifest.json")), process)
     process.kill()
     process.communicate()
     (folder,) = list_runs("kuhn/cfr_plus")
@@ -119,7 +119,7 @@ def test_signal_to_the_parent_interrupts_parallel_jobs():
     outputs = {"stderr": subprocess.PIPE, "stdout": subprocess.DEVNULL, "text": True}
     with default_signals():
         process = subprocess.Popen(command, env=ENVIRONMENT, **outputs)
-    until(lambda: len(list(Path("outputs").glob("*/*/*/state.pt"))) == 2, process)
+    wait_for(lambda: len(list(Path("outputs").glob("*/*/*/state.pt"))) == 2, process)
     process.send_signal(signal.SIGTERM)
     _, err = process.communicate()
     assert process.returncode == 128 + signal.SIGTERM
@@ -228,14 +228,14 @@ def test_requeued_job_resumes_in_its_folder():
         (job_path,) = [path for path in paths if path.name != "%j"]
         return int(Path(f"/proc/{job_path.name}/task/{job_path.name}/children").read_text())
 
-    until(lambda: list(Path("outputs").glob("kuhn/*/*/state.pt")), process)
+    wait_for(lambda: list(Path("outputs").glob("kuhn/*/*/state.pt")), process)
     (folder,) = list_runs("kuhn/cfr_plus")
-    until(lambda: read_last_metrics_row(folder).get("iterations", 0) > 0, process)
+    wait_for(lambda: read_last_metrics_row(folder).get("iterations", 0) > 0, process)
     first_pid = get_training_pid()
     os.kill(first_pid, signal.SIGUSR2)
-    until(lambda: read_manifest()["resumed"] and read_manifest()["status"] == "running", process)
+    wait_for(lambda: read_manifest()["resumed"] and read_manifest()["status"] == "running", process)
     restart = read_manifest()["resumed"][0]["from"]["iterations"]
-    until(lambda: read_last_metrics_row(folder)["iterations"] > restart, process)  # it trains again
+    wait_for(lambda: read_last_metrics_row(folder)["iterations"] > restart, process)  # trains again
     second_pid = get_training_pid()
     assert second_pid != first_pid
     os.kill(second_pid, signal.SIGTERM)  # the job is cancelled

@@ -13,7 +13,7 @@ import optuna
 import pytest
 import torch
 from commands import ENVIRONMENT, list_runs, read_last_row, replace_settings, run_command
-from processes import until
+from processes import wait_for
 
 from poker_rl.algos.algorithm import build_algorithm
 from poker_rl.config.build import build
@@ -102,7 +102,7 @@ def test_lost_trial_of_another_process_is_resumed():
     assert other_process.stdout.readline().startswith("run folder: ")
 
     def kill_once_a_trial_is_complete():  # runs in this process
-        until(lambda: "COMPLETE" in get_states(), other_process)
+        wait_for(lambda: "COMPLETE" in get_states(), other_process)
         other_process.kill()
 
     threading.Thread(target=kill_once_a_trial_is_complete, daemon=True).start()

@@ -14,11 +14,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-import tiny
 import torch
 from commands import PROGRAM, run_command
-from processes import default_signals, is_running, until
-from tiny import same
+from processes import default_signals, is_running, wait_for
+from tiny_run import is_same, read_rows
 
 from poker_rl.config import ConfigError
 from poker_rl.storage import checkpoint
@@ -64,7 +63,7 @@ def load_result(folder):
     state = checkpoint.load_checked(folder / "state.pt")
     (worker,) = (folder / "workers").iterdir()
     assert worker.name == f"{state['progress']['decisions']}_1.pt"
-    return tiny.rows(folder), {**state, "recorder": None, "other": checkpoint.load_checked(worker)}
+    return read_rows(folder), {**state, "recorder": None, "other": checkpoint.load_checked(worker)}
 
 
 def test_killed_and_resumed_run_equals_an_uninterrupted_one(monkeypatch, capsys):
@@ -92,7 +91,7 @@ def test_killed_and_resumed_run_equals_an_uninterrupted_one(monkeypatch, capsys)
     assert messages == ["poker-rl: a worker process was killed, perhaps for lack of memory"]
     assert set(multiprocessing.active_children()) <= earlier_processes
     assert run_command("train", f"resume={folder}") == 0
-    assert same(load_result(folder), (rows, state))
+    assert is_same(load_result(folder), (rows, state))
 
 
 @pytest.fixture(scope="module")
@@ -124,20 +123,20 @@ def test_torchrun_run_equals_a_run_with_workers(finished):
     torchrun += ["--rdzv-endpoint=localhost:0", str(bin_folder / "poker-rl")]
     command.remove("workers=2")
     subprocess.run([*torchrun, *command], check=True, capture_output=True)
-    assert same(load_result(finished)[0], load_result(torchrun_folder)[0])
+    assert is_same(load_result(finished)[0], load_result(torchrun_folder)[0])
     expected, actual = (load_result(run)[1]["algorithm"] for run in (finished, torchrun_folder))
-    assert same(expected, actual)
+    assert is_same(expected, actual)
 
 
 def test_workers_end_when_the_first_process_is_killed():
     command, folder = build_command("killed", *PPO, "budget=1e9")
     program = [*PROGRAM, *command]
     with subprocess.Popen(program, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as process:
-        until((folder / "state.pt").exists, process)
+        wait_for((folder / "state.pt").exists, process)
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
         assert children
         process.kill()
-    until(lambda: not any(map(is_running, children)))
+    wait_for(lambda: not any(map(is_running, children)))
 
 
 def test_wrong_workers_and_ports_are_refused(get_refusal, monkeypatch):
@@ -239,10 +238,10 @@ def test_pool_ends_with_the_process_that_started_it(number, tmp_path):
         process = subprocess.Popen([sys.executable, program], env=environment, cwd=tmp_path)
     with process:
         try:
-            until(lambda: len(list((tmp_path / "done").iterdir())) == 2, process)
+            wait_for(lambda: len(list((tmp_path / "done").iterdir())) == 2, process)
             workers = [path.name.split("_")[1] for path in (tmp_path / "done").iterdir()]
             process.send_signal(number)
             assert process.wait() == -number
-            until(lambda: not any(map(is_running, workers)))
+            wait_for(lambda: not any(map(is_running, workers)))
         finally:
             process.kill()

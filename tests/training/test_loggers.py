@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from time import monotonic, sleep
 
 import pytest
-import tiny
+import tiny_run
 from commands import PROGRAM, run_command
 
 from poker_rl.training.loggers import trackers
@@ -114,9 +114,9 @@ def test_broken_tracker_is_dropped_with_one_warning(step, hangs, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(trackers, "TIMEOUT_S", 0.25)
     start = monotonic()
-    tiny.train(figures=False, loggers=[BrokenTracker(step, hangs)])
+    tiny_run.train(figures=False, loggers=[BrokenTracker(step, hangs)])
     assert monotonic() - start < 10
-    assert tiny.rows(tiny.only_folder())[-1]["decisions"] >= 400
+    assert tiny_run.read_rows(tiny_run.get_folder())[-1]["decisions"] >= 400
     reason = "no answer for 0.25 s" if hangs else "RuntimeError: no network"
     warnings = [line for line in capsys.readouterr().err.splitlines() if "logger json" in line]
     assert len(warnings) == 1

@@ -7,7 +7,7 @@ import pytest
 import yaml
 from commands import list_runs, replace_settings, run_command
 from small_learners import list_small_overrides
-from tiny import same
+from tiny_run import is_same
 
 from poker_rl.storage import checkpoint
 from poker_rl.training.run_checkpoints import Checkpoints
@@ -92,18 +92,18 @@ def test_warm_start_copies_only_networks_and_averages(name):
     copied |= {"value_average"}
     for part in warm.keys() - {"average", "opponent_pool", "warm_start_iterations"}:
         expected = source if part in copied else cold
-        assert same(warm[part], expected[part]), part
-        assert not (part in copied and same(cold[part], source[part])), part
+        assert is_same(warm[part], expected[part]), part
+        assert not (part in copied and is_same(cold[part], source[part])), part
     if "average" in warm:
         warm_average, source_average, cold_average = (s["average"] for s in (warm, source, cold))
         assert min(source_average["buffer"]["items_added"]) > 50
-        assert same(warm_average["module"], source_average["module"])
-        assert not same(cold_average["module"], source_average["module"])
-        assert same(warm_average["stepper"], cold_average["stepper"])
+        assert is_same(warm_average["module"], source_average["module"])
+        assert not is_same(cold_average["module"], source_average["module"])
+        assert is_same(warm_average["stepper"], cold_average["stepper"])
         for part in ("items_added", "items"):
-            assert same(warm_average["buffer"][part], source_average["buffer"][part])
+            assert is_same(warm_average["buffer"][part], source_average["buffer"][part])
         for part in ("insertion_generator", "sample_generator"):
-            assert same(warm_average["buffer"][part], cold_average["buffer"][part])
+            assert is_same(warm_average["buffer"][part], cold_average["buffer"][part])
 
 
 def test_average_policy_continues_iteration_count_after_warm_start():
@@ -131,7 +131,7 @@ def test_warm_started_run_resumes_like_any_other():
     shutil.rmtree(first_run)  # the new run does not need it
     assert run_command("train", f"resume={extended}", "budget=500") == 0
     for folder in (extended, killed):
-        assert same(load_state(folder)["algorithm"], load_state(uninterrupted)["algorithm"])
+        assert is_same(load_state(folder)["algorithm"], load_state(uninterrupted)["algorithm"])
         assert yaml.safe_load((folder / "config.yaml").read_text())["warm_start"] == snapshot
 
 
@@ -178,17 +178,17 @@ def test_warm_start_from_a_player_copies_a_critic_of_equal_scale(
         expected[:count] = source["weight_average"].values()
     if not has_critic:
         expected[count:] = list(cold["networks"].values())[count:]
-    assert same(networks, expected)
-    assert same(list(warm["weight_average"].values()), expected[:count])
+    assert is_same(networks, expected)
+    assert is_same(list(warm["weight_average"].values()), expected[:count])
     if learner == "vine":
-        assert same(list(warm["value_average"].values()), expected[count:])
+        assert is_same(list(warm["value_average"].values()), expected[count:])
 
 
 def test_shared_critic_layers_do_not_change_the_copied_policy(ppo_run):
     policy = list(load_state(ppo_run)["algorithm"]["weight_average"].values())
     spec = f"{ppo_run}@{load_state(ppo_run)['progress']['decisions']}:weight_average"
     warm = get_initial_state(*PPO, "algo.shared_layers=1", f"warm_start={spec}")
-    assert same(list(warm["networks"].values())[: len(policy)], policy)
+    assert is_same(list(warm["networks"].values())[: len(policy)], policy)
 
 
 def test_players_without_a_matching_network_are_refused(ppo_run, get_refusal):

@@ -28,7 +28,7 @@ class TinyPlayer:
         self.weight = weight
 
     def to_dict(self):
-        return {"_target_": "tiny.TinyPlayer", "weight": self.weight}
+        return {"_target_": "tiny_run.TinyPlayer", "weight": self.weight}
 
 
 class TinyAlgorithm:
@@ -105,20 +105,20 @@ class TinyEvaluation:
         return {"exploitability": figure}
 
 
-def settings(**changes):
+def build_settings(**changes):
     """Return the config of a run: the defaults of `conf/config.yaml`, and the parts above."""
     defaults = read_plain_yaml(SHIPPED_OPTION_DIR / "config.yaml")
     root = {key: value for key, value in defaults.items() if key != "defaults"}
     root |= {"names": {"game": "tiny", "algo": "fit"}, "seed": 5, "device": "cpu", "logger": {}}
     root |= {"budget": 400, "budget_unit": "decisions", "evaluate_every": 50}
-    root |= {"checkpoint_every": 70, "game": {"_target_": "tiny.TinyGame"}}
+    root |= {"checkpoint_every": 70, "game": {"_target_": "tiny_run.TinyGame"}}
     root |= {"algo": {"_target_": "poker_rl.algos.ppo.PPO", "nan_at": 0, "nan_in": "metric"}}
-    return root | {"evaluation": {"_target_": "tiny.TinyEvaluation"}} | changes
+    return root | {"evaluation": {"_target_": "tiny_run.TinyEvaluation"}} | changes
 
 
 def train(resume=None, overrides=(), loggers=None, **changes):
     """Train in the current folder."""
-    config = settings(**changes)
+    config = build_settings(**changes)
     algo = {key: value for key, value in config["algo"].items() if key != "_target_"}
     algorithm = TinyAlgorithm(config["seed"], **algo)
     parts = {"game": TinyGame(), "evaluator": TinyEvaluation(), "device": torch.device("cpu")}
@@ -138,24 +138,24 @@ def call_before_iteration(patch, number, act):
     patch.setattr(TinyAlgorithm, "learn", act_and_learn)
 
 
-def rows(folder):
+def read_rows(folder):
     """Return the metrics of a run without times."""
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     return [{k: v for k, v in row.items() if not k.startswith("time/")} for row in lines]
 
 
-def only_folder():
+def get_folder():
     """Return the only run folder in the current folder."""
     (folder,) = Path("outputs").glob("*/*/*")
     return folder
 
 
-def same(first, second):
+def is_same(first, second):
     """Return whether two values are equal to the bit."""
     if isinstance(first, torch.Tensor):
         return torch.equal(first, second)
     if isinstance(first, dict):
-        return first.keys() == second.keys() and all(same(first[k], second[k]) for k in first)
+        return first.keys() == second.keys() and all(is_same(first[k], second[k]) for k in first)
     if isinstance(first, list | tuple):
-        return len(first) == len(second) and all(map(same, first, second))
+        return len(first) == len(second) and all(map(is_same, first, second))
     return bool(first == second)

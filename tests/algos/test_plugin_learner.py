@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 import pytest
 import torch
+from bitwise_resume import check_bitwise_resume
 from learner_contexts import cpu_context
-from resuming import check_bitwise_resume
 from toy_games import kuhn
 
 from poker_rl.algos import NetworkLearner, build_algorithm

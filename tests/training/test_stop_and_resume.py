@@ -13,10 +13,10 @@ from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
-import tiny
+import tiny_run
 import torch
 from processes import SERVER, default_signals
-from tiny import same
+from tiny_run import is_same, read_rows
 from tqdm import tqdm
 
 from poker_rl.config import ConfigError
@@ -43,7 +43,7 @@ def load_result(folder):
     """Return all data that must be equal in two runs of equal length."""
     state = checkpoint.load_checked(folder / "state.pt")
     newest = checkpoint.load_snapshot(checkpoint.find_newest_snapshot(folder))
-    return tiny.rows(folder), {**state, "recorder": None}, newest
+    return read_rows(folder), {**state, "recorder": None}, newest
 
 
 def run_in_fork(function, *arguments):
@@ -71,25 +71,25 @@ def train_until_line(kill_at, resume):
 
     sys.settrace(trace)
     try:
-        tiny.train(resume)
+        tiny_run.train(resume)
     finally:
         sys.settrace(None)
     return count
 
 
 def test_run_folder_is_complete():
-    tiny.train()
-    folder = tiny.only_folder()
+    tiny_run.train()
+    folder = tiny_run.get_folder()
     assert folder.parent == Path("outputs/tiny/fit")
     config, manifest = read_config_and_manifest(folder)
-    assert config == tiny.settings()
+    assert config == tiny_run.build_settings()
     assert (manifest["status"], manifest["seed"]) == ("finished", 5)
     assert 50 < manifest["peak_memory_mib"] < 50_000
     assert manifest["versions"]["torch"].startswith(torch.__version__.partition("+")[0])
     match = {"unit": "ante", "kind": "against call"}
     assert manifest["measurements"]["eval/current/match"] == match
     assert (folder / "figures/exploitability.png").stat().st_size > 0
-    rows = tiny.rows(folder)
+    rows = read_rows(folder)
     assert rows[0]["decisions"] == 0
     steps = [row["decisions"] for row in rows]
     assert [step // 50 for step in steps] == list(range(9))  # the last row is at a multiple of 50
@@ -105,9 +105,9 @@ def test_metrics_rows_hold_means_since_the_previous_row(monkeypatch):
         value = float(next(values))
         return {"loss/policy": value} | ({"rare": value} if value % 4 == 0 else {})
 
-    monkeypatch.setattr(tiny.TinyAlgorithm, "learn", learn)
-    tiny.train(budget=80, evaluate_every=30, checkpoint_every=1000)
-    rows = tiny.rows(tiny.only_folder())
+    monkeypatch.setattr(tiny_run.TinyAlgorithm, "learn", learn)
+    tiny_run.train(budget=80, evaluate_every=30, checkpoint_every=1000)
+    rows = read_rows(tiny_run.get_folder())
     assert [row["decisions"] for row in rows] == [0, 30, 60, 80]
     assert [row.get("loss/policy") for row in rows] == [None, 2.0, 5.0, 7.5]
     assert [row.get("rare") for row in rows] == [None, None, 4.0, 8.0]
@@ -123,11 +123,11 @@ def test_run_killed_at_any_line_and_resumed_is_bitwise_equal():
 def kill_and_resume():
     torch.set_num_threads(1)
     tqdm.monitor_interval = 0  # so that tqdm starts no thread, as forks need
-    tiny.train()
-    expected = load_result(tiny.only_folder())
-    (tiny.only_folder().parents[2]).rename("whole")
+    tiny_run.train()
+    expected = load_result(tiny_run.get_folder())
+    (tiny_run.get_folder().parents[2]).rename("whole")
     lines = train_until_line(None, None)
-    tiny.only_folder().parents[2].rename("traced")
+    tiny_run.get_folder().parents[2].rename("traced")
     kill_lines = range(1, lines + 1, lines // 10)
     resumed = 0
     for kill_at in kill_lines:
@@ -138,8 +138,8 @@ def kill_and_resume():
         folder = folders[0]
         run_in_fork(train_until_line, kill_at // 2, folder)  # kill it again while it resumes
         if read_config_and_manifest(folder)[1]["status"] != "finished":
-            assert run_in_fork(tiny.train, folder) == 0
-        assert same(load_result(folder), expected), f"killed at line event {kill_at} of {lines}"
+            assert run_in_fork(tiny_run.train, folder) == 0
+        assert is_same(load_result(folder), expected), f"killed at line event {kill_at} of {lines}"
         folder.parents[2].rename(f"killed_{kill_at}")
         resumed += 1
     assert resumed > len(kill_lines) * 0.8
@@ -150,8 +150,8 @@ def uninterrupted(tmp_path_factory):
     """Return the result of an uninterrupted run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("whole"))
-        tiny.train()
-        return load_result(tiny.only_folder())
+        tiny_run.train()
+        return load_result(tiny_run.get_folder())
 
 
 def test_resume_without_a_checkpoint_starts_from_the_beginning(uninterrupted, monkeypatch):
@@ -159,18 +159,18 @@ def test_resume_without_a_checkpoint_starts_from_the_beginning(uninterrupted, mo
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "save_snapshot", Mock(side_effect=full))
         with pytest.raises(OSError, match="No space left"):
-            tiny.train()
-    folder = tiny.only_folder()
-    assert len(tiny.rows(folder)) == 1
-    tiny.train(folder)
-    assert same(load_result(folder), uninterrupted)
+            tiny_run.train()
+    folder = tiny_run.get_folder()
+    assert len(read_rows(folder)) == 1
+    tiny_run.train(folder)
+    assert is_same(load_result(folder), uninterrupted)
 
 
 def test_resume_with_a_larger_budget_equals_one_run(uninterrupted):
-    tiny.train(budget=173)  # 173 is between two evaluations
-    folder = tiny.only_folder()
-    tiny.train(folder, budget=400)
-    assert same(load_result(folder), uninterrupted)
+    tiny_run.train(budget=173)  # 173 is between two evaluations
+    folder = tiny_run.get_folder()
+    tiny_run.train(folder, budget=400)
+    assert is_same(load_result(folder), uninterrupted)
     config, manifest = read_config_and_manifest(folder)
     assert manifest["resumed"][0]["from"]["decisions"] >= 173
     assert config["budget"] == 400
@@ -179,18 +179,18 @@ def test_resume_with_a_larger_budget_equals_one_run(uninterrupted):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
 def test_signal_saves_a_checkpoint_and_ends_the_run(number, uninterrupted, monkeypatch):
     with default_signals(), monkeypatch.context() as patch:
-        tiny.call_before_iteration(patch, 7, lambda: os.kill(os.getpid(), number))
+        tiny_run.call_before_iteration(patch, 7, lambda: os.kill(os.getpid(), number))
         handler = signal.getsignal(number)
         message = "poker-rl train resume=outputs/tiny/fit/"
         with pytest.raises(RunInterruptedError, match=message) as error:
-            tiny.train()
+            tiny_run.train()
         assert error.value.exit_code == 128 + number
         assert signal.getsignal(number) == handler
-    folder = tiny.only_folder()
+    folder = tiny_run.get_folder()
     _, manifest = read_config_and_manifest(folder)
     assert (manifest["status"], manifest["checkpoint"]["iterations"]) == ("interrupted", 8)
-    tiny.train(folder)
-    assert same(load_result(folder), uninterrupted)
+    tiny_run.train(folder)
+    assert is_same(load_result(folder), uninterrupted)
 
 
 def run_compiled_code():
@@ -204,7 +204,7 @@ def test_signals_are_handled_during_compiled_code():
     """The first signal prints a message at once; the same signal later ends the process."""
     with default_signals():
         process = subprocess.Popen(
-            [sys.executable, "-c", "import test_run; test_run.run_compiled_code()"],
+            [sys.executable, "-c", "import test_stop_and_resume as t; t.run_compiled_code()"],
             env=os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)},
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -228,8 +228,8 @@ def test_nan_stops_the_run(where):
         "draw": r"probabilities that are not numbers: .* after \d+ decisions",
     }[where]
     with pytest.raises(DivergedError, match=pattern) as error:
-        tiny.train(algo=algo)
-    folder = tiny.only_folder()
+        tiny_run.train(algo=algo)
+    folder = tiny_run.get_folder()
     _, manifest = read_config_and_manifest(folder)
     saved = manifest["checkpoint"]["decisions"]
     assert f"{folder}/state.pt ({saved:,} decisions)" in str(error.value)
@@ -238,26 +238,26 @@ def test_nan_stops_the_run(where):
     assert manifest["error"].startswith("DivergedError: ")
     state = checkpoint.load_checked(folder / "state.pt")
     assert not list(checkpoint.find_non_finite_tensors(state))
-    algorithm = tiny.TinyAlgorithm(5)
+    algorithm = tiny_run.TinyAlgorithm(5)
     for _ in range(31):
         algorithm.learn()
-    for decisions in (saved, *(row["decisions"] for row in tiny.rows(folder))):
+    for decisions in (saved, *(row["decisions"] for row in read_rows(folder))):
         assert decisions < algorithm.progress.decisions
 
 
 def test_weights_are_checked_before_a_checkpoint_is_saved():
     message = r"net\.bias of the algorithm's state .*/state\.pt \(0 decisions\)"
     with pytest.raises(DivergedError, match=message):
-        tiny.train(algo={"nan_at": 1, "nan_in": "weight"}, checkpoint_every=1)
-    assert checkpoint.find_newest_snapshot(tiny.only_folder()).stem == "0"
+        tiny_run.train(algo={"nan_at": 1, "nan_in": "weight"}, checkpoint_every=1)
+    assert checkpoint.find_newest_snapshot(tiny_run.get_folder()).stem == "0"
 
 
 def test_player_is_evaluated_against_its_halfway_snapshot():
-    tiny.train()
-    folder = tiny.only_folder()
+    tiny_run.train()
+    folder = tiny_run.get_folder()
     saved = checkpoint.load_checked(folder / "state.pt")["regular"]
     opponents = []
-    for row in tiny.rows(folder):
+    for row in read_rows(folder):
         opponents.append(row["eval/current/exploitability"] - row["eval/current/match"])
         earlier = [count for count in saved if count <= row["decisions"] // 2]
         assert opponents[-1] == pytest.approx(max(earlier, default=0))
@@ -269,11 +269,11 @@ def test_run_in_use_cannot_be_resumed(monkeypatch):
 
     def resume_meanwhile():
         with pytest.raises(ConfigError, match="another process"):
-            tiny.train(tiny.only_folder())
+            tiny_run.train(tiny_run.get_folder())
         attempts.append(True)
 
-    tiny.call_before_iteration(monkeypatch, 3, resume_meanwhile)
-    tiny.train()
+    tiny_run.call_before_iteration(monkeypatch, 3, resume_meanwhile)
+    tiny_run.train()
     assert attempts == [True]
 
 
@@ -285,7 +285,7 @@ def finished(tmp_path_factory):
     """Return a folder of runs with one finished run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("finished"))
-        tiny.train(budget=100, figures=False)
+        tiny_run.train(budget=100, figures=False)
         return Path("outputs").absolute()
 
 
@@ -294,7 +294,7 @@ def run(finished, tmp_path, monkeypatch):
     """Return a copy of the finished run in the working folder."""
     monkeypatch.chdir(tmp_path)
     shutil.copytree(finished, "outputs")
-    return tiny.only_folder()
+    return tiny_run.get_folder()
 
 
 def read_files(folder):
@@ -338,19 +338,19 @@ def test_damaged_run_is_refused_and_left_unchanged(run, damage, message):
     damage(run)
     before = read_files(run)
     with pytest.raises(ConfigError, match=message) as refusal:
-        tiny.train(run, budget=200, figures=False)
+        tiny_run.train(run, budget=200, figures=False)
     assert "\n" not in str(refusal.value)
     assert read_files(run) == before
 
 
 def test_late_refusal_leaves_the_run_unchanged(run, monkeypatch):
     """For example, a damaged file of a worker is read after the checkpoint."""
-    tiny.train(run, budget=200, figures=False)
+    tiny_run.train(run, budget=200, figures=False)
     before, damaged = read_files(run), Mock(side_effect=ConfigError("damaged"))
     with monkeypatch.context() as patch:
         patch.setattr("poker_rl.training.run_checkpoints.Checkpoints.synchronize_ranks", damaged)
         with pytest.raises(ConfigError, match="damaged"):
-            tiny.train(run, budget=300, figures=False)
+            tiny_run.train(run, budget=300, figures=False)
     assert read_files(run) == before
-    tiny.train(run, budget=300, figures=False)
-    assert len({row["decisions"] for row in tiny.rows(run)}) == len(tiny.rows(run))
+    tiny_run.train(run, budget=300, figures=False)
+    assert len({row["decisions"] for row in read_rows(run)}) == len(read_rows(run))

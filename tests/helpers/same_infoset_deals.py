@@ -5,7 +5,7 @@ import numpy as np
 from poker_rl.games.tables import tables_from_records
 
 
-def other_deals(played, record, seat, count):
+def sample_same_infoset_deals(played, record, seat, count):
     """Return copies of a table with other deals in the same information set of the seat.
 
     The cards that it does not see are permuted as far as the rules of the game allow.

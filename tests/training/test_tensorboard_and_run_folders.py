@@ -9,7 +9,7 @@ from time import sleep
 
 import numpy as np
 import pytest
-import tiny
+import tiny_run
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from tensorboard.backend.event_processing.plugin_event_multiplexer import EventMultiplexer
 from tensorboard.plugins.custom_scalar.layout_pb2 import Layout
@@ -43,7 +43,7 @@ def read_curves(multiplexer, run):
 def expected_curves(folder, player=None):
     """Return steps and values by tag for TensorBoard's run of a player, or for its other run."""
     points = defaultdict(list)
-    for row in tiny.rows(folder):
+    for row in tiny_run.read_rows(folder):
         values = dict(row) | {"eval/exploitability": row["eval/current/exploitability"]}
         for tag, value in values.items():
             is_of_player = tag.startswith("eval/current/")
@@ -58,8 +58,8 @@ def drop_times(points):
 
 
 def test_tensorboard_shows_the_recorded_metrics():
-    tiny.train()
-    folder = tiny.only_folder()
+    tiny_run.train()
+    folder = tiny_run.get_folder()
     run = str(folder.relative_to("outputs"))
     events = read_tensorboard(Path("outputs"))
     player_run = f"{run}/players/current"
@@ -82,18 +82,18 @@ def test_tensorboard_shows_the_recorded_metrics():
 @pytest.mark.parametrize("unit", ["decisions", "hands"])
 def test_curves_of_a_killed_and_resumed_run_have_each_step_once(unit):
     """Steps are always decisions, also if the budget counts hands."""
-    tiny.train(budget=320, budget_unit=unit)
-    folder = tiny.only_folder()
+    tiny_run.train(budget=320, budget_unit=unit)
+    folder = tiny_run.get_folder()
     backup = Path("killed")
     shutil.copytree(folder, backup)
     # Leave the folder as a kill between the row at 350 and the next checkpoint would.
     sleep(1)  # TensorBoard orders files by the seconds in their names
-    tiny.train(folder, budget=390, budget_unit=unit)
+    tiny_run.train(folder, budget=390, budget_unit=unit)
     shutil.copy(backup / "state.pt", folder / "state.pt")
     manifest = json.loads((folder / "manifest.json").read_text()) | {"status": "running"}
     (folder / "manifest.json").write_text(json.dumps(manifest))
     sleep(1)
-    tiny.train(folder, budget=500, budget_unit=unit)
+    tiny_run.train(folder, budget=500, budget_unit=unit)
     events, run = read_tensorboard(Path("outputs")), str(folder.relative_to("outputs"))
     points = read_curves(events, run)
     assert drop_times(points) == expected_curves(folder)
@@ -103,8 +103,8 @@ def test_curves_of_a_killed_and_resumed_run_have_each_step_once(unit):
 
 
 def test_tensorboard_shows_settings_without_extra_runs():
-    tiny.train(budget=50)
-    tiny.train(budget=50, seed=6, algo={"nan_at": 0, "nan_in": "weight"})
+    tiny_run.train(budget=50)
+    tiny_run.train(budget=50, seed=6, algo={"nan_at": 0, "nan_in": "weight"})
     events = read_tensorboard(Path("outputs"))
     assert len(events.Runs()) == 4  # two runs, and one more per run for its player
     settings = []
@@ -140,9 +140,9 @@ def test_run_folder_is_named_after_its_overrides():
 def test_figures_have_a_footnote_or_are_left_out(monkeypatch):
     footnotes = []
     monkeypatch.setattr(plotting, "add_footnote", lambda figure, text: footnotes.append(text))
-    tiny.train(budget=50, figures=False)
-    folder = tiny.only_folder()
+    tiny_run.train(budget=50, figures=False)
+    folder = tiny_run.get_folder()
     assert not (folder / "figures").exists()
-    tiny.train(folder, budget=60, figures=True)
+    tiny_run.train(folder, budget=60, figures=True)
     assert footnotes == [f"run {folder}, tiny, seed 5"]
     assert (folder / "figures" / "exploitability.png").exists()
