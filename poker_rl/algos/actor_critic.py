@@ -46,7 +46,7 @@ from poker_rl.config.input_checks import (
 from poker_rl.config.schedules import ScheduleOverDecisions
 from poker_rl.learning import collectives
 from poker_rl.learning.advantages import compute_retrace_targets_and_advantages
-from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages
+from poker_rl.learning.average_policy_network import AveragePolicySettings, EMAAndAveragePolicy
 from poker_rl.learning.gradient_steps import build_adam, set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import (
     CriticView,
@@ -118,7 +118,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         self._actor = self.services.build_network(game.action_count, self.output_init_scale)
         self._critic = self.services.build_critic(game.action_count)
         self._optimizer = build_adam(self._actor, self._critic)
-        self._averages = PolicyAverages(
+        self._averages = EMAAndAveragePolicy(
             self.services, self._actor, self.ema_decay, self.average_policy, self.output_init_scale
         )
         traverser_count = game.seats if context.opponents is None else 1

@@ -165,7 +165,7 @@ class APU(NetworkLearner):
                 replicas=count,
                 other_buffers=[learner.buffer for learner in learners],
             )
-            buffer.check_capacity("batch_size", self.batch_size)
+            buffer.check_min_capacity("batch_size", self.batch_size)
             own = slice(first, first + count)
             networks = [slice_replicas(network, own) for network in self._networks.values()]
             learners.append(OffPolicyActorCritic(self.services, first, networks, buffer))

@@ -93,7 +93,7 @@ class DQN(NetworkLearner, NetworkAssignment):
         self._buffer = ReplayBuffer(
             "replay_capacity", self.replay_capacity, *storage, replicas=self.services.replicas
         )
-        self._buffer.check_capacity("learning_starts", self.learning_starts)
+        self._buffer.check_min_capacity("learning_starts", self.learning_starts)
         settings = self.optimizer, self.lr, self.max_grad_norm
         self._replay_optimizer = ReplayOptimizer(
             self._q_network, *settings, self._buffer, self.batch_size, self._compute_loss

@@ -24,7 +24,7 @@ import torch
 from poker_rl.algos.algorithm import Stateful
 from poker_rl.algos.dqn import DQN, ActingNetworks
 from poker_rl.config.input_checks import Probability
-from poker_rl.learning.average_policy import AveragePolicy, AveragePolicySettings
+from poker_rl.learning.average_policy_network import AveragePolicyNetwork, AveragePolicySettings
 from poker_rl.learning.gradient_steps import CapturedUpdates
 from poker_rl.learning.learner_services import LearnerContext
 from poker_rl.learning.rollout import DecisionsToMake, RolloutBatch
@@ -43,10 +43,10 @@ class NFSP(DQN):
     def __post_init__(self, context: LearnerContext) -> None:
         super().__post_init__(context)
         buffers = [self._buffer]
-        self._average_policy = AveragePolicy(
+        self._average_policy = AveragePolicyNetwork(
             self.average_policy, self.services, learn_from_actions=True, other_buffers=buffers
         )
-        self._average_policy.buffer.check_capacity("learning_starts", self.learning_starts)
+        self._average_policy.buffer.check_min_capacity("learning_starts", self.learning_starts)
         self._joint_updates = CapturedUpdates(
             [self._replay_optimizer, self._average_policy.optimizer],
             context.device,

@@ -53,7 +53,7 @@ from poker_rl.config.input_checks import (
 from poker_rl.config.schedules import ScheduleOverInstanceDecisions
 from poker_rl.learning import collectives
 from poker_rl.learning.advantages import compute_gae_and_completeness
-from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages
+from poker_rl.learning.average_policy_network import AveragePolicySettings, EMAAndAveragePolicy
 from poker_rl.learning.cuda_graphs import CapturedStep
 from poker_rl.learning.fixed_length_rollout import FixedLengthRollout
 from poker_rl.learning.gradient_steps import take_gradient_step
@@ -136,7 +136,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._same_type = None
         if self.entropy_over == "action_types":
             self._same_type = ppo_loss.build_same_type_matrix(context.game.action_types, device)
-        self._averages = PolicyAverages(
+        self._averages = EMAAndAveragePolicy(
             self.services,
             self._actor,
             ema_decay=self.ema_decay,

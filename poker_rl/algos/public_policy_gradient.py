@@ -35,7 +35,7 @@ from poker_rl.config.input_checks import (
     Probability,
 )
 from poker_rl.config.schedules import ScheduleOverDecisions
-from poker_rl.learning.average_policy import AveragePolicySettings, PolicyAverages
+from poker_rl.learning.average_policy_network import AveragePolicySettings, EMAAndAveragePolicy
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
@@ -72,7 +72,7 @@ class PublicPolicyGradient(NetworkLearner):
         )
         self._actor = self.services.build_network(context.game.action_count, self.output_init_scale)
         self._optimizer = torch.optim.Adam(self._actor.parameters(), fused=True)
-        self._averages = PolicyAverages(
+        self._averages = EMAAndAveragePolicy(
             self.services, self._actor, self.ema_decay, self.average_policy, self.output_init_scale
         )
 

@@ -116,7 +116,7 @@ class Vine(NetworkLearner, NetworkAssignment):
         self._buffer = ReplayBuffer(
             "replay_capacity", self.replay_capacity, *storage, replicas=services.replicas
         )
-        self._buffer.check_capacity("batch_size", self.batch_size)
+        self._buffer.check_min_capacity("batch_size", self.batch_size)
         self._rollout_decisions = 0
 
     def run_iteration(self) -> dict[str, float]:

@@ -16,7 +16,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.poker.phh_reader import RecordedDecisions
 from poker_rl.games.poker.variable_seats import VariableSeatsNoLimit
-from poker_rl.players.bet_sizes_player import BetSizesPlayer
+from poker_rl.players.bet_abstraction_player import BetAbstractionPlayer
 from poker_rl.players.player import Player, compute_checked_probs
 
 MIN_PROB = 1e-4  # lower bound of probabilities, so that no logarithm is infinite
@@ -33,7 +33,7 @@ def allow_all_amounts(game: Game) -> Game:
 def to_full_game_player(game: Game, player: Player) -> Player:
     """Convert a player of `game` to one of `allow_all_amounts(game)` that makes the same bets."""
     full_game = allow_all_amounts(game)
-    return player if full_game is game else BetSizesPlayer(full_game, game, player)
+    return player if full_game is game else BetAbstractionPlayer(full_game, game, player)
 
 
 def compute_action_type_probs(game: Game, player: Player, records: np.ndarray) -> np.ndarray:

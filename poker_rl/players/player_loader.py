@@ -31,7 +31,7 @@ from poker_rl.config.option_files import list_option_dirs, load_option, read_pla
 from poker_rl.config.target_classes import get_class_path
 from poker_rl.config.threads_and_numba_cache import set_one_thread_by_default
 from poker_rl.games.game import Game
-from poker_rl.players.bet_sizes_player import BetSizesPlayer, is_restricted_to_bet_sizes
+from poker_rl.players.bet_abstraction_player import BetAbstractionPlayer, is_restricted_to_bet_sizes
 from poker_rl.players.player import GreedyWrapper, Player, player_from_dict
 from poker_rl.storage import checkpoint
 
@@ -198,12 +198,12 @@ def load_snapshot_players(
     """Return the players of a snapshot file by name, or only the one named `player_name`.
 
     The players must have been trained in `game`. If `game` allows bets of any size, they may also
-    have been trained in the same game with listed bet sizes, see `BetSizesPlayer`. Raise
+    have been trained in the same game with listed bet sizes, see `BetAbstractionPlayer`. Raise
     ConfigError if the file is damaged or of another game, or has no such player.
     """
     (game_of_file, player_states), game_config = load_game_and_player_states(path), game.to_dict()
-    has_sizes = is_restricted_to_bet_sizes(game_of_file, game_config)
-    if game_of_file != game_config and not has_sizes:
+    is_sized = is_restricted_to_bet_sizes(game_of_file, game_config)
+    if game_of_file != game_config and not is_sized:
         keys = game_config | game_of_file  # the first key to compare is `name`
         key = next(key for key in keys if game_of_file.get(key) != game_config.get(key))
         other_game = game_of_file.get(key) if key == "name" else f"another {game.name}: {key}"
@@ -218,10 +218,10 @@ def load_snapshot_players(
         try:
             for weight_name in checkpoint.find_non_finite_tensors(player_states):
                 raise ConfigError(f"can't be played with: {weight_name} is not finite")
-            own_game = replace(game, **game_of_file) if has_sizes else game
+            own_game = replace(game, **game_of_file) if is_sized else game
             for name, state in player_states.items():
                 player = player_from_dict(state, own_game, device)
-                players[name] = BetSizesPlayer(game, own_game, player) if has_sizes else player
+                players[name] = BetAbstractionPlayer(game, own_game, player) if is_sized else player
         except checkpoint.LOAD_STATE_ERRORS as error:
             raise ConfigError(f"does not hold the players of a {game.name} run") from error
     return players

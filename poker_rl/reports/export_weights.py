@@ -45,7 +45,7 @@ from poker_rl.storage.checkpoint import (
     save_safetensors,
 )
 from poker_rl.storage.disk import atomic_replacement, write_text_atomically
-from poker_rl.storage.run_files import describe_snapshot_origin
+from poker_rl.storage.run_files import read_snapshot_origin
 
 WEIGHTS_SUFFIXES = (SAFETENSORS_SUFFIX, ".onnx")
 EXPORT_PACKAGES = ("safetensors", "onnx", "onnxscript", "onnxruntime")
@@ -71,7 +71,7 @@ def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
         raise ConfigError(f"{spec} is no trained player, and has no weights")
     player, results = load_player(f"{source}:{name}", game), []
     if is_run_snapshot(source):
-        origin = describe_snapshot_origin(source.parents[1], int(source.stem))
+        origin = read_snapshot_origin(source.parents[1], int(source.stem))
         results = list_newest_player_results(source, name)
     else:
         origin = load_snapshot(source).get("origin", {})

@@ -172,7 +172,7 @@ def read_config_and_manifest(folder: Path) -> tuple[dict[str, Any], dict[str, An
     return config, manifest
 
 
-def describe_snapshot_origin(folder: Path, decisions: int) -> dict[str, Any]:
+def read_snapshot_origin(folder: Path, decisions: int) -> dict[str, Any]:
     """Return a snapshot's origin: command, experiment, seed, status, commit and date of its run."""
     config, manifest = read_config_and_manifest(folder)
     try:

@@ -11,7 +11,7 @@ from poker_rl.config.target_classes import load_class
 from poker_rl.evaluation import compute_seat_values, exploitability
 from poker_rl.games import get_tree
 from poker_rl.learning import LearnerContext
-from poker_rl.learning.average_policy import AveragePolicySettings
+from poker_rl.learning.average_policy_network import AveragePolicySettings
 from poker_rl.learning.buffers.insertion_rules import UniformReservoir
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
 from poker_rl.learning.opponents import OpponentSettings

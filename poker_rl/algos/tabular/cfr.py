@@ -89,7 +89,7 @@ class CFR(TabularSolver):
         self._policy = self._state_arrays["policy"] = self._tree.build_uniform_policy()
         edge_count = self._tree.legal_mask.size + game.seats  # see `games.sequence_form`
         self._reach = np.ones(edge_count)  # probability of a seat's moves up to each edge
-        self._counterfactual_values = np.zeros(edge_count)  # scratch of `_update_part`
+        self._counterfactual_values = np.zeros(edge_count)  # scratch of `_run_iteration_on_part`
         self._compute_all_reach()
 
     def learn(self) -> dict[str, float]:
@@ -107,14 +107,14 @@ class CFR(TabularSolver):
         sequences = tree.sequence_form
         if tree.thread_count == 1:
             part_count = int(sequences.first_part_of_seat[-1])  # parts are ordered by seat
-            _update_parts(0, part_count, sequences, arrays, variant, start, stop)
+            _run_iterations_on_parts(0, part_count, sequences, arrays, variant, start, stop)
         else:
             with ThreadPoolExecutor(tree.thread_count) as pool:
                 for t in range(start, stop):
                     for parts in pairwise(sequences.first_part_of_seat.tolist()):
                         ranges = split_parts_among_threads(*parts, tree.thread_count)
                         shared = map(repeat, (sequences, arrays, variant, t, t + 1))
-                        list(pool.map(_update_parts, *ranges, *shared))
+                        list(pool.map(_run_iterations_on_parts, *ranges, *shared))
         self.progress.iterations += self.iterations_per_step
         seat_updates = self.iterations_per_step * self._game.seats
         self.progress.updates += seat_updates
@@ -136,21 +136,21 @@ class CFR(TabularSolver):
         self._compute_all_reach()
 
     def _compute_all_reach(self) -> None:
-        """Compute the reach of every edge (see `_update_part`); later, iterations update it."""
+        """Compute the reach of all edges, which `_run_iteration_on_part` then updates."""
         for part in range(len(self._tree.sequence_form.first_run_of_part) - 1):
             compute_reach(self._tree.sequence_form, part, self._policy, self._reach)
 
 
 @jit
-def _update_parts(first_part, stop_part, sequences, arrays, variant, start, stop):
-    """Run iterations [start, stop) of `_update_part` on the parts [first_part, stop_part)."""
+def _run_iterations_on_parts(first_part, stop_part, sequences, arrays, variant, start, stop):
+    """Run iterations [start, stop) on the parts [first_part, stop_part)."""
     for t in range(start, stop):
         for part in range(first_part, stop_part):
-            _update_part(sequences, part, arrays, variant, t)
+            _run_iteration_on_part(sequences, part, arrays, variant, t)
 
 
 @jit
-def _update_part(sequences, part, arrays, variant, t):
+def _run_iteration_on_part(sequences, part, arrays, variant, t):
     """Run iteration t on one part of a seat's information sets; parts are independent.
 
     Args:

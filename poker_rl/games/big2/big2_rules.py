@@ -27,7 +27,7 @@ from poker_rl.games.big2.combinations import (
     PASS,
     RANK_COUNT,
     SUIT_COUNT,
-    evaluate_action,
+    evaluate_played_cards,
     mark_legal_combinations,
 )
 from poker_rl.games.game import fill_zeros, insert_sorted, jit, random_below
@@ -148,7 +148,7 @@ def step(game, table, action):
         table.to_act = (table.to_act + 1) % SEATS
         return
     card_count, held_count = ACTION_SIZES[action], table.left[table.to_act]
-    hand_strength = evaluate_action(table.hand[table.to_act], action)
+    hand_strength = evaluate_played_cards(table.hand[table.to_act], action)
     if (
         PADDED_ACTION_POSITIONS[action, card_count - 1] >= held_count
         or hand_strength <= table.strength

@@ -92,7 +92,7 @@ def evaluate_five_cards(a, b, c, d, e):
 
 
 @jit
-def evaluate_action(hand, action):
+def evaluate_played_cards(hand, action):
     """Return the strength of the cards that an action, other than a pass, plays from a hand."""
     card_count = ACTION_SIZES[action]
     a = hand[PADDED_ACTION_POSITIONS[action, 0]]

@@ -87,7 +87,7 @@ class ReplayBuffer:
         self._replica_starts = torch.arange(replicas, device=device)[:, None] * capacity  # [K, 1]
         self._sizes = torch.zeros(replicas, 1, dtype=torch.float64, device=device)
 
-    def check_capacity(self, setting_key: str, needed_items: int) -> None:
+    def check_min_capacity(self, setting_key: str, needed_items: int) -> None:
         """Raise ConfigError about the setting `setting_key` if `needed_items` exceed `capacity`."""
         if needed_items > self.capacity:
             raise ConfigError(

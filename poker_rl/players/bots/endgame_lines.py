@@ -14,7 +14,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.poker.table_dtypes import RAISE
 from poker_rl.games.public.betting_lines import StreetLines, enumerate_street_lines
 from poker_rl.games.tables import Tables
-from poker_rl.players.bet_sizes_player import compute_raise_targets
+from poker_rl.players.bet_abstraction_player import compute_raise_targets
 
 MAX_SIZED_RAISES = 2  # after so many raises on the street, only the largest raise is enumerated
 

@@ -12,7 +12,7 @@ from poker_rl.games.big2.combinations import (
     ACTION_SIZES,
     MAX_COMBINATION_SIZE,
     PASS,
-    evaluate_action,
+    evaluate_played_cards,
 )
 from poker_rl.games.game import Game, jit
 from poker_rl.players.bots.bot import Bot, to_one_hot
@@ -49,6 +49,6 @@ def choose_lowest_actions(tables, legal_mask, out):  # type: ignore[no-untyped-d
         for action in range(PASS):
             size = ACTION_SIZES[action]
             if legal_mask[i, action] and size <= fewest_cards:
-                strength = evaluate_action(hand, action)
+                strength = evaluate_played_cards(hand, action)
                 if size < fewest_cards or strength < lowest_strength:
                     fewest_cards, lowest_strength, out[i] = size, strength, action

@@ -36,7 +36,7 @@ from poker_rl.games.poker.betting import infoset
 from poker_rl.games.poker.suit_isomorphism import sort_suits
 from poker_rl.games.poker.table_dtypes import MAX_DECK_SIZE, MAX_HOLE_CARDS, MAX_SEATS, RAISE
 from poker_rl.games.tables import copy_records
-from poker_rl.players.bet_sizes_player import compute_raise_targets
+from poker_rl.players.bet_abstraction_player import compute_raise_targets
 from poker_rl.players.bots.holdem_bot import (
     FoldCallBetBot,
     find_smallest_raises,

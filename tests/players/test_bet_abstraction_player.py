@@ -13,7 +13,7 @@ from poker_rl.games import get_tree
 from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import tables_from_records
 from poker_rl.players import TabularPlayer, compute_checked_probs, load_player
-from poker_rl.players.bet_sizes_player import BetSizesPlayer
+from poker_rl.players.bet_abstraction_player import BetAbstractionPlayer
 from poker_rl.storage.checkpoint import save_snapshot
 
 HOLDEM = game("nolimit_holdem")
@@ -38,7 +38,7 @@ def build_network(sized, features="table", seed=0):
 
 def build_player(full, sizes, features="table", seed=0):
     sized = add_sizes(full, sizes)
-    return BetSizesPlayer(full, sized, build_network(sized, features, seed))
+    return BetAbstractionPlayer(full, sized, build_network(sized, features, seed))
 
 
 def play_line(full, *actions):
@@ -65,7 +65,7 @@ def test_player_plays_listed_sizes_as_in_the_game_with_sizes(full, sizes, featur
     """Hands with listed sizes, played in both games: equal chips, probabilities and values."""
     sized = add_sizes(full, sizes)
     trained = build_network(sized, features)
-    player = BetSizesPlayer(full, sized, trained)
+    player = BetAbstractionPlayer(full, sized, trained)
     in_full, in_sized = deal_tables(full, 200, 1), deal_tables(sized, 200, 1)
     generator = np.random.default_rng(0)
     raise_count = 0
@@ -143,8 +143,8 @@ def test_saved_player_of_the_game_with_sizes_loads_for_the_full_game(tmp_path):
     run, (record,) = save_run(tmp_path / "run", sized, trained), play_line(HOLDEM, 7).records[None]
     loaded = load_player(run, HOLDEM)
     probs = loaded.action_probs(record)
-    assert np.array_equal(probs, BetSizesPlayer(HOLDEM, sized, trained).action_probs(record))
-    restored = BetSizesPlayer.from_dict(loaded.to_dict(), HOLDEM, "cpu")
+    assert np.array_equal(probs, BetAbstractionPlayer(HOLDEM, sized, trained).action_probs(record))
+    restored = BetAbstractionPlayer.from_dict(loaded.to_dict(), HOLDEM, "cpu")
     assert np.array_equal(restored.action_probs(record), probs)
     greedy = load_player(f"{run}:current:greedy", HOLDEM).action_probs(record)
     assert greedy.max() == 1
@@ -169,4 +169,4 @@ def test_players_that_see_past_bets_as_sizes_are_refused(tmp_path):
         with pytest.raises(ConfigError, match="can play nolimit_leduc only if it is a network"):
             load_player(save_run(tmp_path / name, sized, player), full)
     with pytest.raises(ConfigError, match="without network_sharing=per_betting_node"):
-        BetSizesPlayer(full, sized, by_node)
+        BetAbstractionPlayer(full, sized, by_node)

@@ -1,8 +1,8 @@
-"""Player of a full no-limit game whose networks were trained in a variant with listed bet sizes.
+"""Player of a full no-limit game with a bet abstraction: a variant with listed bet sizes.
 
-In the full game, a seat may bet any number of chips. The player's networks see past bets in chips,
-so they also see the exact amounts of bets of unlisted sizes. The player itself bets only listed
-sizes, which the rules of the variant convert to chips.
+The networks were trained in the variant. In the full game, a seat may bet any number of chips; the
+networks see past bets in chips, so they also see the exact amounts of bets of unlisted sizes. The
+player itself bets only listed sizes, which the rules of the variant convert to chips.
 """
 
 # Compiled functions have no annotations, since numba infers their types.
@@ -24,7 +24,7 @@ from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player, PlayerWrapper, player_from_dict
 
 
-class BetSizesPlayer(PlayerWrapper):
+class BetAbstractionPlayer(PlayerWrapper):
     """Player of a full no-limit game that chooses between the bet sizes of `sized_game`.
 
     `sized_game` is the variant in which `player` was trained. Its rules convert sizes to chips: a

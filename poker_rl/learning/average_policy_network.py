@@ -43,7 +43,7 @@ class AveragePolicySettings:
     iteration_weight_power: NonNegativeFloat  # decisions of iteration t have weight t^power
 
 
-class AveragePolicy:
+class AveragePolicyNetwork:
     """Average-policy network (`module`, K replicas), its optimizer, and one reservoir per replica.
 
     With `learn_from_actions` it learns the actions taken, as one-hot vectors, instead of policies.
@@ -144,8 +144,8 @@ class AveragePolicy:
             self._warm_start_iterations = int(iterations.max())
 
 
-class PolicyAverages:
-    """EMA of the actor's weights, and an `AveragePolicy` unless its `settings` are None."""
+class EMAAndAveragePolicy:
+    """EMA of the actor's weights, and an `AveragePolicyNetwork` unless its `settings` are None."""
 
     def __init__(
         self,
@@ -158,10 +158,10 @@ class PolicyAverages:
     ) -> None:
         self._services, self._actor = services, actor
         self.weight_ema = WeightEMA(actor, ema_decay)
-        self.average_policy: AveragePolicy | None = None
+        self.average_policy: AveragePolicyNetwork | None = None
         if settings is not None:
             options["output_init_scale"] = output_init_scale
-            self.average_policy = AveragePolicy(settings, services, **options)
+            self.average_policy = AveragePolicyNetwork(settings, services, **options)
 
     def build_players(self, critic: Critic | None) -> dict[str, Player]:
         """Return the players "average" (if any, without critic), "weight_average" and "current"."""
@@ -172,5 +172,5 @@ class PolicyAverages:
             return players
         return {"average": self._services.build_player(self.average_policy.module), **players}
 
-    def stateful_parts(self) -> dict[str, WeightEMA | AveragePolicy | None]:
+    def stateful_parts(self) -> dict[str, WeightEMA | AveragePolicyNetwork | None]:
         return {"weight_average": self.weight_ema, "average": self.average_policy}
