@@ -355,7 +355,7 @@ def evaluate_hands(hands):  # type: ignore[no-untyped-def]
 def create_phevaluator_benchmark(hands: list[list[int]]) -> Benchmark:
     from phevaluator import evaluate_cards
 
-    return create_call_benchmark(lambda: min(evaluate_cards(*hand) for hand in hands), len(hands))
+    return wrap_as_benchmark(lambda: min(evaluate_cards(*hand) for hand in hands), len(hands))
 
 
 # Showdowns of a range of all hands against another range, on a board of five cards
@@ -365,7 +365,7 @@ RIVER = np.array([0, 5, 22, 31, 46])
 
 
 @jit
-def compute_values_by_pairs(hands, ranks, reach, out):  # type: ignore[no-untyped-def]
+def compute_showdown_values_by_pairs(hands, ranks, reach, out):  # type: ignore[no-untyped-def]
     """Write the values of `compute_showdown_values` into `out` by a loop over all pairs of hands.
 
     `ranks` is the strength of each hand, or negative if a card of the hand is on the board.
@@ -390,23 +390,23 @@ def create_showdown_value_benchmarks() -> dict[str, Benchmark]:
     order, sorted_ranks = ranges.sort_by_strength(RIVER)
     ranks[order] = sorted_ranks
     benchmarks = {
-        "ours": create_call_benchmark(
+        "ours": wrap_as_benchmark(
             lambda: compute_showdown_values(
                 ranges.hands, *ranges.sort_by_strength(RIVER), reach, out
             )
         ),
-        "ours, strengths known": create_call_benchmark(
+        "ours, strengths known": wrap_as_benchmark(
             lambda: compute_showdown_values(ranges.hands, order, sorted_ranks, reach, out)
         ),
-        "double loop, strengths known": create_call_benchmark(
-            lambda: compute_values_by_pairs(ranges.hands, ranks, reach, out)
+        "double loop, strengths known": wrap_as_benchmark(
+            lambda: compute_showdown_values_by_pairs(ranges.hands, ranks, reach, out)
         ),
     }
     hands, board = ranges.hands[free].tolist(), RIVER.tolist()
     if find_spec("phevaluator") is not None:
         from phevaluator import evaluate_cards
 
-        benchmarks["phevaluator and NumPy"] = create_call_benchmark(
+        benchmarks["phevaluator and NumPy"] = wrap_as_benchmark(
             lambda: compute_values_with_numpy(
                 [-evaluate_cards(*hand, *board) for hand in hands], hands, reach[free]
             )
@@ -421,7 +421,7 @@ def create_showdown_value_benchmarks() -> dict[str, Benchmark]:
             made = [StandardHighHand.from_game(tuple(Card.parse(name)), shown) for name in names]
             return [hand.entry.index for hand in made]
 
-        benchmarks["PokerKit and NumPy"] = create_call_benchmark(
+        benchmarks["PokerKit and NumPy"] = wrap_as_benchmark(
             lambda: compute_values_with_numpy(rank_with_pokerkit(), hands, reach[free])
         )
     return benchmarks
@@ -441,7 +441,7 @@ def create_lbr_benchmark() -> Benchmark:
     )
     module = net.build_module(size, torch.Generator().manual_seed(0))
     responder = LocalBestResponse(limit, NetworkPlayer(limit, net, module, "shared"), 0)
-    return create_call_benchmark(
+    return wrap_as_benchmark(
         lambda: responder.play_random_board(MAX_HANDS_PER_BOARD), 2 * MAX_HANDS_PER_BOARD
     )
 
@@ -477,9 +477,9 @@ def create_open_spiel_nash_conv_benchmarks() -> dict[str, Benchmark]:
             tree.value_from_state(root)
 
     return {
-        "OpenSpiel C++, trees built before": create_call_benchmark(compute_on_built_trees),
-        "OpenSpiel C++": create_call_benchmark(lambda: pyspiel.nash_conv(game, uniform)),
-        "OpenSpiel Python": create_call_benchmark(lambda: exploitability.nash_conv(game, tabular)),
+        "OpenSpiel C++, trees built before": wrap_as_benchmark(compute_on_built_trees),
+        "OpenSpiel C++": wrap_as_benchmark(lambda: pyspiel.nash_conv(game, uniform)),
+        "OpenSpiel Python": wrap_as_benchmark(lambda: exploitability.nash_conv(game, tabular)),
     }
 
 
@@ -490,8 +490,8 @@ def create_open_spiel_cfr_benchmarks() -> dict[str, Benchmark]:
     game = pyspiel.load_game("leduc_poker")
     solvers = pyspiel.CFRPlusSolver(game), cfr.CFRPlusSolver(game)
     return {
-        "OpenSpiel C++": create_call_benchmark(solvers[0].evaluate_and_update_policy),
-        "OpenSpiel Python": create_call_benchmark(solvers[1].evaluate_and_update_policy),
+        "OpenSpiel C++": wrap_as_benchmark(solvers[0].evaluate_and_update_policy),
+        "OpenSpiel Python": wrap_as_benchmark(solvers[1].evaluate_and_update_policy),
     }
 
 
@@ -520,7 +520,7 @@ def create_large_solver_benchmark(name: str, **settings: Any) -> Benchmark:
     large = build_game("leduc_4_streets")
     config |= {"iterations_per_step": LARGE_ITERATIONS_PER_CALL, **settings}
     amount = LARGE_ITERATIONS_PER_CALL * settings.get("traversals", 1)
-    return create_call_benchmark(build(config, "algo", game=large, seed=0).learn, amount)
+    return wrap_as_benchmark(build(config, "algo", game=large, seed=0).learn, amount)
 
 
 def create_open_spiel_mccfr_benchmark() -> Benchmark:
@@ -532,7 +532,7 @@ def create_open_spiel_mccfr_benchmark() -> Benchmark:
         "universal_poker",
         {**LIMIT_HOLDEM, **streets, **betting, "maxRaises": "3 3 3 3", "numBoardCards": "0 1 1 1"},
     )
-    return create_call_benchmark(pyspiel.ExternalSamplingMCCFRSolver(game, 0).run_iteration)
+    return wrap_as_benchmark(pyspiel.ExternalSamplingMCCFRSolver(game, 0).run_iteration)
 
 
 # NFSP on Leduc hold'em: decisions per second of both agents, after learning has started
@@ -629,7 +629,7 @@ def create_open_spiel_nfsp_benchmark() -> Benchmark:
     return play_hand
 
 
-def create_call_benchmark(work: Callable[[], Any], amount: int = 1) -> Benchmark:
+def wrap_as_benchmark(work: Callable[[], Any], amount: int = 1) -> Benchmark:
     """Return a benchmark that calls a function, and counts each call as `amount` of work."""
 
     def run() -> int:
@@ -653,7 +653,7 @@ def print_rates_of_large_game(has_open_spiel: bool) -> None:
     tree = get_tree(build_game("leduc_4_streets"))
     uniform = tree.build_uniform_policy()
     measure_nash_conv = partial(nash_conv, tree, uniform)
-    benchmarks = create_benchmarks_by_threads(lambda: create_call_benchmark(measure_nash_conv))
+    benchmarks = create_benchmarks_by_threads(lambda: wrap_as_benchmark(measure_nash_conv))
     measure_and_print_rates("NashConv, a million infosets", benchmarks)
     measure_and_print_rates(
         "CFR+, a million infosets",
@@ -702,7 +702,7 @@ def main() -> None:
     measure_and_print_rates("Big 2, games", {"ours": RandomPlay(big2, 0).play_and_count_hands})
 
     hands = deal_random_hands()
-    benchmarks = {"ours": create_call_benchmark(lambda: evaluate_hands(hands), len(hands))}
+    benchmarks = {"ours": wrap_as_benchmark(lambda: evaluate_hands(hands), len(hands))}
     if find_spec("phevaluator") is not None:
         benchmarks["phevaluator"] = create_phevaluator_benchmark(hands.tolist())
     measure_and_print_rates("Strength of seven cards, hands", benchmarks)
@@ -718,7 +718,7 @@ def main() -> None:
     leduc = build_game("leduc")
     tree = get_tree(leduc)
     uniform = tree.build_uniform_policy()
-    benchmarks = {"ours": create_call_benchmark(lambda: nash_conv(tree, uniform))}
+    benchmarks = {"ours": wrap_as_benchmark(lambda: nash_conv(tree, uniform))}
     measure_and_print_rates(
         "NashConv of a Leduc policy",
         benchmarks | (create_open_spiel_nash_conv_benchmarks() if has_open_spiel else {}),
@@ -726,7 +726,7 @@ def main() -> None:
 
     settings = {**load_option("algo", "cfr"), **load_option("algo", "cfr_plus")}
     solver = build({**settings, "iterations_per_step": CFR_ITERATIONS_PER_CALL}, "algo", game=leduc)
-    benchmarks = {"ours": create_call_benchmark(solver.learn, CFR_ITERATIONS_PER_CALL)}
+    benchmarks = {"ours": wrap_as_benchmark(solver.learn, CFR_ITERATIONS_PER_CALL)}
     measure_and_print_rates(
         "CFR+ on Leduc, iterations",
         benchmarks | (create_open_spiel_cfr_benchmarks() if has_open_spiel else {}),

@@ -82,7 +82,7 @@ class Hand(NamedTuple):
     won: list[int]  # chips that each seat won
     showdown: bool
 
-    def check_equal(self, what: str, ours: object, theirs: object) -> None:
+    def check_engines_agree(self, what: str, ours: object, theirs: object) -> None:
         """Compare a value in this project with that in the other engine.
 
         Raises:
@@ -264,7 +264,7 @@ def replay_in_pokerkit(hand: Hand) -> None:
     state, game = create_pokerkit_state(hand.game), hand.game
     limit = isinstance(game, FixedLimitPoker)
     tournament = limit or (isinstance(game, NoLimitPoker) and not game.short_bets_reopen)
-    hand.check_equal("blinds", game.blinds or [0] * game.seats, list(state.bets))
+    hand.check_engines_agree("blinds", game.blinds or [0] * game.seats, list(state.bets))
     cards = [card_name(card, game.ranks, game.suits) for card in hand.deck]
     for seat in range(game.seats):
         first = seat * game.hole_cards
@@ -291,7 +291,7 @@ def replay_in_pokerkit(hand: Hand) -> None:
 
     for decision in hand.decisions:
         deal_board()
-        hand.check_equal("seat to act", decision.seat, state.actor_index)
+        hand.check_engines_agree("seat to act", decision.seat, state.actor_index)
         if limit:  # turn off PokerKit's rule for short raises
             state.consecutive_short_all_in_amounts.clear()
             state.completion_betting_or_raising_amount = 0
@@ -300,7 +300,7 @@ def replay_in_pokerkit(hand: Hand) -> None:
         facing, price = state.checking_or_calling_amount or 0, max(state.bets)
         if tournament and not betting.is_open_to(decision.seat, facing):
             legal[RAISE] = False
-        hand.check_equal("legal actions", decision.legal, np.flatnonzero(legal).tolist())
+        hand.check_engines_agree("legal actions", decision.legal, np.flatnonzero(legal).tolist())
         to = None
         if game.starting_stacks:
             seat = decision.seat
@@ -308,12 +308,12 @@ def replay_in_pokerkit(hand: Hand) -> None:
             before -= game.dead_antes[seat]
             amounts = list_raise_amounts(game, state, before) if legal[RAISE] else []
             if game.raise_size_options != []:
-                hand.check_equal("number of raises", len(decision.raises), len(amounts))
+                hand.check_engines_agree("number of raises", len(decision.raises), len(amounts))
             else:
-                hand.check_equal("raises", decision.raises, amounts)
+                hand.check_engines_agree("raises", decision.raises, amounts)
             if decision.raised_to:
                 amount = amounts[decision.raises.index(decision.chosen)]
-                hand.check_equal("chips raised to", decision.raised_to, amount)
+                hand.check_engines_agree("chips raised to", decision.raised_to, amount)
                 to = decision.raised_to - before
         if decision.action == FOLD:
             state.fold()
@@ -328,12 +328,12 @@ def replay_in_pokerkit(hand: Hand) -> None:
         state.kill_hand()
     while state.can_push_chips():
         state.push_chips()
-    hand.check_equal("the hand is over", True, not state.status)
+    hand.check_engines_agree("the hand is over", True, not state.status)
     pushed = [int(chips) for chips in state.payoffs]
     won = winnings or pushed
-    hand.check_equal("chips won", hand.won, won)
+    hand.check_engines_agree("chips won", hand.won, won)
     apart = max(abs(ours - theirs) for ours, theirs in zip(won, pushed, strict=True))
-    hand.check_equal("but for odd chips, chips won", True, apart < 2 * game.seats)
+    hand.check_engines_agree("but for odd chips, chips won", True, apart < 2 * game.seats)
 
 
 def reopen_after_short_all_ins(state: Any) -> None:
@@ -480,17 +480,17 @@ def create_open_spiel_engine(other: Any, map_actions: MapActions = map_to_same_a
 
         for seat, legal, action, *_ in hand.decisions:
             deal()
-            hand.check_equal("seat to act", seat, state.current_player())
-            hand.check_equal(
+            hand.check_engines_agree("seat to act", seat, state.current_player())
+            hand.check_engines_agree(
                 "legal actions", sorted(map_actions(legal).values()), state.legal_actions()
             )
             state.apply_action(map_actions(legal)[action])
         deal()  # some games deal the last board cards after the last action
-        hand.check_equal("the hand is over", True, state.is_terminal())
+        hand.check_engines_agree("the hand is over", True, state.is_terminal())
         # OpenSpiel splits an odd chip into fractions; this project gives it to one winner.
         for ours, theirs in zip(hand.won, state.returns(), strict=True):
             apart = abs(ours - theirs)
-            hand.check_equal(
+            hand.check_engines_agree(
                 "chips won", True, apart == 0 or (apart < 1 and theirs != round(theirs))
             )
 

@@ -31,7 +31,7 @@ from poker_rl.players.bots.pretrained_bot import PRETRAINED_FOLDER, PretrainedBo
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player_loader import PLAYER_NAME_PATTERN, load_game_and_player_states
 from poker_rl.storage.checkpoint import find_newest_snapshot, save_atomically
-from poker_rl.storage.run_files import describe_snapshot_origin, read_config_and_manifest
+from poker_rl.storage.run_files import read_config_and_manifest, read_snapshot_origin
 
 
 def collect_released_parts(run: Path) -> dict[str, Any]:
@@ -57,7 +57,7 @@ def collect_released_parts(run: Path) -> dict[str, Any]:
         raise ConfigError(
             f"{run}: {name} is {state['instances']} copies; a player is released of one"
         )
-    origin = describe_snapshot_origin(run, int(snapshot.stem))
+    origin = read_snapshot_origin(run, int(snapshot.stem))
     share_policy_layers_with_critic(state, settings["algo"].get("shared_layers", 0))
     return {"game": game, "players": {name: state}, "origin": origin}
 

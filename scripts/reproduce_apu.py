@@ -126,14 +126,14 @@ def train_experiment(
     return folder
 
 
-def find_run_snapshot(folder: Path) -> Path:
+def get_newest_snapshot(folder: Path) -> Path:
     """Return the newest snapshot of a run."""
     return parse_spec(str(folder))[0]
 
 
 def load_actors(game: FixedLimitPoker, folder: Path) -> list[Player]:
     """Return the actors (one or six) of the first player in a run's newest snapshot."""
-    player = next(iter(load_snapshot_players(find_run_snapshot(folder), game, CPU).values()))
+    player = next(iter(load_snapshot_players(get_newest_snapshot(folder), game, CPU).values()))
     return [player.select_instance(k) for k in range(player.instance_count)]
 
 
@@ -193,19 +193,19 @@ class Matches:
 
     def _measure_seed(self, name: str, other: str, seed: int) -> tuple[float, float]:
         """Return mean winnings and half their interval for a seed; play if they are not saved."""
-        other_seed = seed % len(self.players[other])
-        five = str(find_run_snapshot(self.runs[other][other_seed])) if other in self.runs else other
-        key = f"{find_run_snapshot(self.runs[name][seed])} against {five}, {self.deals} deals"
+        index = seed % len(self.players[other])
+        five = str(get_newest_snapshot(self.runs[other][index])) if other in self.runs else other
+        key = f"{get_newest_snapshot(self.runs[name][seed])} against {five}, {self.deals} deals"
         if key not in self.saved:
             found = measure_winnings(
-                self.game, self.players[name][seed], self.players[other][other_seed], self.deals
+                self.game, self.players[name][seed], self.players[other][index], self.deals
             )
             self.saved[key] = list(found)
             self.results_file.parent.mkdir(parents=True, exist_ok=True)
             with self.results_file.open("a") as file:
                 file.write(json.dumps({key: found}) + "\n")
-        won, wide = self.saved[key]
-        return won, wide
+        won, half_width = self.saved[key]
+        return won, half_width
 
 
 def measure_decision_ms(game: FixedLimitPoker, player: Player, count: int = 200) -> float:
