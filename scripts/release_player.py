@@ -3,9 +3,9 @@
     python scripts/release_player.py outputs/leduc/actor_critic/RUN leduc_ac
 
 The script writes the run's headline (first) player and its critic, with weights in float16, to
-`poker_rl/released/NAME.pt`. The file also contains the player's origin, which is printed: command,
-experiment, seed, decisions, commit and date. The script also updates the checksums in
-`poker_rl/released/SHA256SUMS`, and writes `conf/player/NAME.yaml` unless that file exists.
+`poker_rl/pretrained/NAME.pt`. The file also contains the player's origin, which is printed:
+command, experiment, seed, decisions, commit and date. The script also updates the checksums in
+`poker_rl/pretrained/SHA256SUMS`, and writes `conf/player/NAME.yaml` unless that file exists.
 
 Afterwards evaluate the player against the run itself and against bots:
 
@@ -34,8 +34,8 @@ from poker_rl.storage.checkpoint import find_newest_snapshot, save_atomically
 from poker_rl.storage.run_files import read_config_and_manifest, read_snapshot_origin
 
 
-def collect_released_parts(run: Path) -> dict[str, Any]:
-    """Return the contents of the released file: game, headline player of the run, and origin.
+def collect_pretrained_player(run: Path) -> dict[str, Any]:
+    """Return the contents of the file: game, headline player of the run, and origin.
 
     Raises:
         ConfigError: if the run is still training, has failed or was not self-play, or if its
@@ -66,7 +66,7 @@ def share_policy_layers_with_critic(player: dict[str, Any], count: int) -> None:
     """Replace the critic's first `count` layers by those of the policy, to make the file smaller.
 
     In training, policy and critic shared these layers; the file contains shared tensors only once.
-    If the released policy is an EMA of weights, the critic's values change a little, because the
+    If the policy is an EMA of weights, the critic's values change a little, because the
     critic was trained with the current weights and not with the EMA.
     """
     if player.get("critic") is None:  # no critic, as after training with discounted rewards
@@ -94,11 +94,11 @@ def convert_to_float16(tree: Any, done: dict[int, torch.Tensor] | None = None) -
 
 
 def main() -> None:
-    """Write the files of the released player, and print its origin."""
+    """Write the files of the pretrained player, and print its origin."""
     if len(sys.argv) != 3 or not PLAYER_NAME_PATTERN.fullmatch(sys.argv[2]):
         sys.exit(__doc__)
     try:
-        contents = collect_released_parts(Path(sys.argv[1]))
+        contents = collect_pretrained_player(Path(sys.argv[1]))
     except ConfigError as error:
         sys.exit(str(error))
     path = PRETRAINED_FOLDER / f"{sys.argv[2]}.pt"

@@ -58,7 +58,7 @@ def test_release_script_refuses_a_run_with_other_opponents():
     assert run_command("train", "algo=reinforce", "budget=2", "opponents=[uniform]") == 0
     (run,) = list_runs()
     with pytest.raises(ConfigError, match="trained against uniform, not in self-play"):
-        release.collect_released_parts(run)
+        release.collect_pretrained_player(run)
 
 
 def test_experiments_named_in_scripts_exist_and_have_valid_settings():

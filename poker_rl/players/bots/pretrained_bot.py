@@ -13,13 +13,13 @@ from poker_rl.games.game import Game
 from poker_rl.players.bots.bot import Bot
 from poker_rl.players.player_loader import CPU, load_snapshot_players
 
-PRETRAINED_FOLDER = Path(__file__).resolve().parents[2] / "released"
+PRETRAINED_FOLDER = Path(__file__).resolve().parents[2] / "pretrained"
 CHECKSUM_FILE = "SHA256SUMS"  # in PRETRAINED_FOLDER, as written by `sha256sum`
 
 
 @dataclass(kw_only=True)
 class PretrainedBot(Bot):
-    """Bot that plays as the only player of a snapshot in `poker_rl/released`, on the CPU.
+    """Bot that plays as the only player of a snapshot in `poker_rl/pretrained`, on the CPU.
 
     The setting `file` is the name of the snapshot. The snapshot stores weights in 16 bits, which
     halves its size; computations use 32 bits. `scripts/release_player.py` makes such files.
