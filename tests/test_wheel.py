@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 
 
 @pytest.fixture(scope="module")
-def installed(tmp_path_factory):
+def site_folder(tmp_path_factory):
     """Return the folder into which the wheel is installed, without its dependencies."""
     built, folder = tmp_path_factory.mktemp("built"), tmp_path_factory.mktemp("installed")
     pip = [sys.executable, "-m", "pip"]
@@ -31,32 +31,32 @@ def installed(tmp_path_factory):
     return folder
 
 
-def run(installed, cwd, *arguments):
+def run(site_folder, cwd, *arguments):
     """Run the installed console script; return its output."""
-    command = [sys.executable, str(installed / "bin/poker-rl"), *arguments]
+    command = [sys.executable, str(site_folder / "bin/poker-rl"), *arguments]
     # PYTHONPATH has precedence over the checkout, which may be installed as editable.
-    environment = os.environ | {"PYTHONPATH": str(installed)}
+    environment = os.environ | {"PYTHONPATH": str(site_folder)}
     options = {"capture_output": True, "text": True, "check": False}
     process = subprocess.run(command, cwd=cwd, env=environment, **options)
     assert process.returncode == 0, process.stderr
     return process.stdout
 
 
-def test_installed_wheel_trains_in_another_folder(installed, tmp_path):
-    run(installed, tmp_path, "train", "game=kuhn", "algo=cfr_plus", "budget=20", "figures=false")
+def test_installed_wheel_trains_in_another_folder(site_folder, tmp_path):
+    run(site_folder, tmp_path, "train", "game=kuhn", "algo=cfr_plus", "budget=20", "figures=false")
     (folder,) = tmp_path.glob("outputs/kuhn/cfr_plus/*")
     last = json.loads((folder / "metrics.jsonl").read_text().splitlines()[-1])
     assert last["eval/average/exploitability"] < 0.05
 
 
-def test_wheel_has_all_of_conf_and_the_py_typed_marker(installed):
-    conf = installed / "poker_rl" / "conf"
+def test_wheel_has_all_of_conf_and_the_py_typed_marker(site_folder):
+    conf = site_folder / "poker_rl" / "conf"
     shipped = {path.relative_to(conf) for path in conf.rglob("*") if path.is_file()}
     ours = {path.relative_to(ROOT / "conf") for path in (ROOT / "conf").rglob("*.yaml")}
     assert shipped == ours
-    names = {path.name for path in installed.iterdir()}
+    names = {path.name for path in site_folder.iterdir()}
     assert {name for name in names if not name.endswith(".dist-info")} == {"bin", "poker_rl"}
-    assert (installed / "poker_rl" / "py.typed").read_bytes() == b""
+    assert (site_folder / "poker_rl" / "py.typed").read_bytes() == b""
 
 
 def test_citation_and_changelog_name_the_version():

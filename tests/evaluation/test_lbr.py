@@ -85,7 +85,7 @@ def enumerate_value(definition, policy):
                 tables.step(np.full(len(possible), action))
             before = tables.records.copy()
 
-            def after(*actions, before=before):
+            def play(*actions, before=before):
                 played = tables_from_records(definition, before.copy())
                 for action in actions:
                     played.step(np.full(len(before), action))
@@ -97,13 +97,13 @@ def enumerate_value(definition, policy):
                 price = int(record["price"])  # each seat has put this in after a call
                 targets = [raises[0], raises[-1], 2 * price, 3 * price]
                 raises = np.unique(np.clip(targets, raises[0], raises[-1]))
-            winnings = {CALL: check_to_showdown(after(CALL))[:, seat]}
+            winnings = {CALL: check_to_showdown(play(CALL))[:, seat]}
             if FOLD in legal:
-                winnings[FOLD] = after(FOLD).payoffs()[:, seat]
+                winnings[FOLD] = play(FOLD).payoffs()[:, seat]
             for action in raises:
-                raised = after(action)
+                raised = play(action)
                 folds = policy[tree.lookup_infosets(raised.records), FOLD]
-                folded = after(action, FOLD).payoffs()[:, seat]
+                folded = play(action, FOLD).payoffs()[:, seat]
                 winnings[action] = folds * folded + (1 - folds) * check_to_showdown(raised)[:, seat]
             lbr_policy[infoset] = 0
             lbr_policy[infoset, max(winnings, key=lambda action: weight @ winnings[action])] = 1

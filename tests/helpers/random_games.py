@@ -31,30 +31,30 @@ NO_LIMIT = [name for name in POKER if game(name).table_dtype is NO_LIMIT_TABLE_D
 LIMIT = [name for name in POKER if name not in NO_LIMIT]
 
 
-def sample_definition(between, small=False):
-    """Return a limit game of 2-4 seats and 1-4 streets, with choices by `between(low, high)`.
+def sample_definition(randint, small=False):
+    """Return a limit game of 2-4 seats and 1-4 streets, with choices by `randint(low, high)`.
 
     A small one has 2-3 seats, 1-2 streets and a short deck.
     """
-    seats, streets = between(2, 3 if small else 4), between(1, 2 if small else 4)
-    hole = between(1, 1 if small else 2)
+    seats, streets = randint(2, 3 if small else 4), randint(1, 2 if small else 4)
+    hole = randint(1, 1 if small else 2)
     board = []
     for _ in range(streets):
-        board.append(between(0, min(1 if small else 3, 5 - sum(board))))
+        board.append(randint(0, min(1 if small else 3, 5 - sum(board))))
     dealt = seats * hole + sum(board)
-    suits = between(1, 4)
+    suits = randint(1, 4)
     min_ranks = max(2, -(-dealt // suits))
-    ranks = min_ranks if small else between(min_ranks, MAX_RANKS)
-    if between(0, 1):
-        ante, blinds = between(1, 3), []
+    ranks = min_ranks if small else randint(min_ranks, MAX_RANKS)
+    if randint(0, 1):
+        ante, blinds = randint(1, 3), []
     else:
-        ante, blinds = between(0, 1), [between(0, 4) for _ in range(seats)]
-        blinds[between(0, seats - 1)] += 1
+        ante, blinds = randint(0, 1), [randint(0, 4) for _ in range(seats)]
+        blinds[randint(0, seats - 1)] += 1
     cards = {"ranks": DECK[:ranks], "suits": "cdhs"[:suits], "hole_cards": hole}
     bets = {"ante": ante, "blinds": blinds}
-    bets["openers"] = [between(0, seats - 1) for _ in range(streets)]
-    bets["raise_sizes"] = [between(1, 6) for _ in range(streets)]
-    bets["max_raises"] = [between(0, 2 if small else 4) for _ in range(streets)]
+    bets["openers"] = [randint(0, seats - 1) for _ in range(streets)]
+    bets["raise_sizes"] = [randint(1, 6) for _ in range(streets)]
+    bets["max_raises"] = [randint(0, 2 if small else 4) for _ in range(streets)]
     shape = {"seats": seats, "board_cards": board, **cards, **bets}
     return FixedLimitPoker(name="drawn", unit="chip", unit_chips=1, **shape)
 
@@ -63,10 +63,10 @@ def sample_definitions(count, seed, small=False):
     """Return random definitions."""
     generator = np.random.default_rng(seed)
 
-    def between(low, high):
+    def randint(low, high):
         return int(generator.integers(low, high + 1))
 
-    return [sample_definition(between, small) for _ in range(count)]
+    return [sample_definition(randint, small) for _ in range(count)]
 
 
 def deal_tables(game, count=1, seed=0, actions=(), **deal):

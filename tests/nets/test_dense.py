@@ -21,14 +21,14 @@ from poker_rl.nets.tabular_sigmoid import SigmoidPolicyConfig
 INPUTS, OUTPUTS = 11, 3
 
 
-def seeded(seed=0):
+def make_generator(seed=0):
     return torch.Generator().manual_seed(seed)
 
 
 def network(replicas, hidden=(16, 8), activation="relu", **dimensions):
     net = mlp(*hidden, activation=activation, init="orthogonal")
     size = NetDimensions(inputs=INPUTS, outputs=OUTPUTS, replicas=replicas, **dimensions)
-    return net.build_module(size, seeded())
+    return net.build_module(size, make_generator())
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def network(replicas, hidden=(16, 8), activation="relu", **dimensions):
 )
 def test_each_replica_equals_an_ordinary_torch_network(hidden, activation):
     module = network(3, hidden=hidden, activation=activation)
-    x = torch.randn(3, 5, INPUTS, generator=seeded(1))
+    x = torch.randn(3, 5, INPUTS, generator=make_generator(1))
     out = module(x)
     assert out.shape == (3, 5, OUTPUTS)
     act = {"relu": torch.nn.ReLU, "tanh": torch.nn.Tanh}[activation]
@@ -59,7 +59,7 @@ def test_orthogonal_init_has_gains_of_hidden_and_output_layers():
 
 def test_bet_weight_is_the_log_odds_of_the_aggressive_action():
     module = SigmoidPolicyConfig(init_range=0.5).build_module(
-        NetDimensions(inputs=12, outputs=3, replicas=2), seeded()
+        NetDimensions(inputs=12, outputs=3, replicas=2), make_generator()
     )
     weight = module.weight[..., 0]  # [2, 12]
     assert weight.abs().max() <= 0.5
@@ -81,13 +81,13 @@ def test_each_row_goes_through_its_own_replica(name):
     route = ROUTES[name]
     module = network(4)
     replica = torch.tensor([0, 0, 1, 1, 2, 2, 3, 3] if route is None else route)
-    x = torch.randn(len(replica), INPUTS, generator=seeded(1), requires_grad=True)
+    x = torch.randn(len(replica), INPUTS, generator=make_generator(1), requires_grad=True)
     modules = [clone_replicas(module, slice(k, k + 1)) for k in replica]
     alone = torch.stack([net(x[i : i + 1][None])[0, 0] for i, net in enumerate(modules)])
     out = forward_by_replica(module, x, None if route is None else replica)
     torch.testing.assert_close(out, alone)
 
-    goal = torch.randn(len(replica), OUTPUTS, generator=seeded(2))
+    goal = torch.randn(len(replica), OUTPUTS, generator=make_generator(2))
     gradient = torch.autograd.grad((out * goal).sum(), [x, *module.parameters()])
     torch.testing.assert_close(gradient[0], torch.autograd.grad((alone * goal).sum(), x)[0])
     unused = [k for k in range(4) if k not in replica]
@@ -168,12 +168,12 @@ def test_network_pair_equals_its_networks_and_shares_first_layers(replicas):
 def test_sparse_linear_equals_the_dense_product(replicas, dtype):
     inputs = MIN_INPUTS + 3
     layer = ReplicatedLinear(inputs, 37, replicas, reads_observations=True, is_inner=False)
-    layer.initialize("torch", 1.0, 1.0, seeded())
-    x = (torch.rand(replicas, 50, inputs, generator=seeded(1)) < 0.1).to(dtype)
+    layer.initialize("torch", 1.0, 1.0, make_generator())
+    x = (torch.rand(replicas, 50, inputs, generator=make_generator(1)) < 0.1).to(dtype)
     if dtype == torch.float32:
-        x *= torch.randn(x.shape, generator=seeded(3))
+        x *= torch.randn(x.shape, generator=make_generator(3))
     x[0, 0], x[0, 1] = 0, 1
-    weights = torch.randn(replicas, 50, 37, generator=seeded(2))
+    weights = torch.randn(replicas, 50, 37, generator=make_generator(2))
 
     out = layer(x)
     assert "SparseLinear" in out.grad_fn.name()
@@ -207,7 +207,7 @@ def sample_mask(rows, seed=0):
 
 
 def build_layers(outputs, replicas, seed):
-    return build_mlp([20, 16, 8, outputs], replicas, "relu", "torch", seeded(seed))
+    return build_mlp([20, 16, 8, outputs], replicas, "relu", "torch", make_generator(seed))
 
 
 @pytest.mark.parametrize("shared", [0, 1])

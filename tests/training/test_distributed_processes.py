@@ -95,7 +95,7 @@ def test_killed_and_resumed_run_equals_an_uninterrupted_one(monkeypatch, capsys)
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+def finished_run(tmp_path_factory):
     """Return the folder of a finished run of PPO with `workers=2`."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("finished"))
@@ -104,8 +104,8 @@ def finished(tmp_path_factory):
         return folder.absolute()
 
 
-def test_resume_with_other_workers_or_missing_file_is_refused(finished, get_refusal):
-    folder = shutil.copytree(finished, Path("one"))
+def test_resume_with_other_workers_or_missing_file_is_refused(finished_run, get_refusal):
+    folder = shutil.copytree(finished_run, Path("one"))
     message = get_refusal("train", f"resume={folder}", "workers=3")
     assert message.startswith("workers: a resumed run")
     (worker_file,) = (folder / "workers").iterdir()
@@ -116,15 +116,15 @@ def test_resume_with_other_workers_or_missing_file_is_refused(finished, get_refu
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
 
 
-def test_torchrun_run_equals_a_run_with_workers(finished):
+def test_torchrun_run_equals_a_run_with_workers(finished_run):
     command, torchrun_folder = build_command("theirs", *PPO, "budget=2000")
     bin_folder = Path(sys.executable).parent
     torchrun = [str(bin_folder / "torchrun"), "--nproc-per-node=2", "--rdzv-backend=c10d"]
     torchrun += ["--rdzv-endpoint=localhost:0", str(bin_folder / "poker-rl")]
     command.remove("workers=2")
     subprocess.run([*torchrun, *command], check=True, capture_output=True)
-    assert is_same(load_result(finished)[0], load_result(torchrun_folder)[0])
-    expected, actual = (load_result(run)[1]["algorithm"] for run in (finished, torchrun_folder))
+    assert is_same(load_result(finished_run)[0], load_result(torchrun_folder)[0])
+    expected, actual = (load_result(run)[1]["algorithm"] for run in (finished_run, torchrun_folder))
     assert is_same(expected, actual)
 
 

@@ -146,7 +146,7 @@ def kill_and_resume():
 
 
 @pytest.fixture(scope="module")
-def uninterrupted(tmp_path_factory):
+def uninterrupted_result(tmp_path_factory):
     """Return the result of an uninterrupted run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("whole"))
@@ -154,7 +154,7 @@ def uninterrupted(tmp_path_factory):
         return load_result(tiny_run.get_folder())
 
 
-def test_resume_without_a_checkpoint_starts_from_the_beginning(uninterrupted, monkeypatch):
+def test_resume_without_a_checkpoint_starts_from_the_beginning(uninterrupted_result, monkeypatch):
     full = OSError(28, "No space left on device")
     with monkeypatch.context() as patch:
         patch.setattr(checkpoint, "save_snapshot", Mock(side_effect=full))
@@ -163,21 +163,21 @@ def test_resume_without_a_checkpoint_starts_from_the_beginning(uninterrupted, mo
     folder = tiny_run.get_folder()
     assert len(read_rows(folder)) == 1
     tiny_run.train(folder)
-    assert is_same(load_result(folder), uninterrupted)
+    assert is_same(load_result(folder), uninterrupted_result)
 
 
-def test_resume_with_a_larger_budget_equals_one_run(uninterrupted):
+def test_resume_with_a_larger_budget_equals_one_run(uninterrupted_result):
     tiny_run.train(budget=173)  # 173 is between two evaluations
     folder = tiny_run.get_folder()
     tiny_run.train(folder, budget=400)
-    assert is_same(load_result(folder), uninterrupted)
+    assert is_same(load_result(folder), uninterrupted_result)
     config, manifest = read_config_and_manifest(folder)
     assert manifest["resumed"][0]["from"]["decisions"] >= 173
     assert config["budget"] == 400
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGUSR1])
-def test_signal_saves_a_checkpoint_and_ends_the_run(number, uninterrupted, monkeypatch):
+def test_signal_saves_a_checkpoint_and_ends_the_run(number, uninterrupted_result, monkeypatch):
     with default_signals(), monkeypatch.context() as patch:
         tiny_run.call_before_iteration(patch, 7, lambda: os.kill(os.getpid(), number))
         handler = signal.getsignal(number)
@@ -190,7 +190,7 @@ def test_signal_saves_a_checkpoint_and_ends_the_run(number, uninterrupted, monke
     _, manifest = read_config_and_manifest(folder)
     assert (manifest["status"], manifest["checkpoint"]["iterations"]) == ("interrupted", 8)
     tiny_run.train(folder)
-    assert is_same(load_result(folder), uninterrupted)
+    assert is_same(load_result(folder), uninterrupted_result)
 
 
 def run_compiled_code():
@@ -281,7 +281,7 @@ ZEROS = torch.zeros(7)
 
 
 @pytest.fixture(scope="module")
-def finished(tmp_path_factory):
+def finished_runs(tmp_path_factory):
     """Return a folder of runs with one finished run."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("finished"))
@@ -290,10 +290,10 @@ def finished(tmp_path_factory):
 
 
 @pytest.fixture
-def run(finished, tmp_path, monkeypatch):
+def run(finished_runs, tmp_path, monkeypatch):
     """Return a copy of the finished run in the working folder."""
     monkeypatch.chdir(tmp_path)
-    shutil.copytree(finished, "outputs")
+    shutil.copytree(finished_runs, "outputs")
     return tiny_run.get_folder()
 
 
