@@ -95,6 +95,29 @@ def test_merging_buffer_keeps_weighted_means_of_equal_rows():
     assert samples.count(3.0) == pytest.approx(300, abs=40)  # 4.6 standard deviations
 
 
+def test_batches_are_sampled_with_little_noise():
+    """Of each replica, rows of weights 1 to 8 are sampled 1/6 to 8/6 times in a batch of 6."""
+    services = build_services(kuhn())
+    services.observation_column = services.observation_column._replace(width=11)
+    buffer = MergingBuffer(services, capacity=10, iteration_weight_power=1.0)
+    buffer.iteration += 1
+    rows = np.repeat(np.arange(16), np.arange(16) % 8 + 1)
+    added = decisions([[0, 0]] * len(rows), [[row, 0, 0] for row in rows], rows // 8)
+    added.observation[:, :8] = np.unpackbits(rows.astype(np.uint8)[:, None], axis=1)
+    buffer.add(added)
+    counts = np.zeros((400, 16))
+    for count in counts:
+        batch = buffer.get_or_sample_batch(batch_size=6)
+        is_used = batch.weight > 0
+        sampled_rows = batch.target[..., 0][is_used].int().numpy()
+        assert len(set(sampled_rows)) == len(sampled_rows)  # no row is in the batch twice
+        count[sampled_rows] = 6 * batch.weight[is_used]
+    assert counts.sum(1) == pytest.approx(12)
+    expected = np.tile(np.arange(1, 9) / 6, 2)
+    assert abs(counts - expected).max() < 2
+    assert counts.mean(0) == pytest.approx(expected, abs=0.15)  # 4 standard deviations
+
+
 def test_full_merging_buffer_is_a_uniform_sample_of_observations():
     services = build_services(kuhn())
     services.observation_column = services.observation_column._replace(width=11)

@@ -125,7 +125,9 @@ class MergingBuffer:
     def get_or_sample_batch(self, batch_size: int) -> TargetBatch:
         """Return all rows of each replica that has at most `batch_size` rows.
 
-        Of every other replica, sample `batch_size` rows in proportion to their weights.
+        Of every other replica, sample `batch_size` rows in proportion to their weights, one from
+        each of `batch_size` equal parts of the total weight, which makes gradients less noisy. A
+        row that is sampled several times is in the batch once, with a weight as many times as high.
         """
         if self._full_batch is not None and self._full_batch.weight.shape[1] <= batch_size:
             return self._full_batch
@@ -134,24 +136,25 @@ class MergingBuffer:
         row_weights = np.zeros(rows.shape)
         for k, replica_rows in enumerate(self._rows_by_replica):
             if len(replica_rows) > batch_size:
-                cumulative_weight = self._cumulative_weights[k]
-                sampled_weight = self._generator.random(batch_size) * cumulative_weight[-1]
-                index = np.searchsorted(cumulative_weight, sampled_weight, side="right")
-                # Because of rounding, the index may be one past the last row.
-                rows[k] = replica_rows[np.minimum(index, len(replica_rows) - 1)]
-                row_weights[k] = 1 / batch_size
-            elif len(replica_rows):
-                rows[k, : len(replica_rows)] = replica_rows
+                uniform = self._generator.random(batch_size)
+                index, weight = _sample_by_weight(self._cumulative_weights[k], uniform)
+                replica_rows = replica_rows[index]
+            else:
                 weight = self._sums[replica_rows, -1]
-                row_weights[k, : len(replica_rows)] = weight / weight.sum()
-        ends = REPLICA_BYTES, REPLICA_BYTES + self._observation_bytes
-        _, observations, masks = np.split(self._keys[rows], ends, axis=2)
+                weight = weight / weight.sum()
+            rows[k, : len(replica_rows)] = replica_rows
+            row_weights[k, : len(replica_rows)] = weight
+        used = slice(np.count_nonzero(row_weights, axis=1).max())
+        rows, row_weights = rows[:, used], row_weights[:, used]
+        keys, sums = self._keys.take(rows, 0), self._sums.take(rows, 0)
+        mask_start = REPLICA_BYTES + self._observation_bytes
+        observations, masks = keys[..., REPLICA_BYTES:mask_start], keys[..., mask_start:]
         if self._is_binary:
             observations = np.unpackbits(observations, axis=2, count=self._observation_size)
         else:
             observations = observations.copy().view(np.float32)
         masks = np.unpackbits(masks, axis=2, count=self._action_count).view(np.bool_)
-        targets = (self._sums[rows, :-1] / self._sums[rows, -1:]).astype(np.float32)
+        targets = (sums[..., :-1] / sums[..., -1:]).astype(np.float32)
         columns = observations, masks, targets, row_weights.astype(np.float32)
         batch = TargetBatch(*map(self._services.to_tensor, columns))
         if max_rows <= batch_size:
@@ -194,3 +197,23 @@ def _hash_priorities(keys, salt):  # type: ignore[no-untyped-def]
             hash_bits = (hash_bits ^ (hash_bits >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
         priorities[i] = np.float64(hash_bits >> np.uint64(11)) / 2**53
     return priorities
+
+
+@jit
+def _sample_by_weight(cumulative_weights, uniform):  # type: ignore[no-untyped-def]
+    """Divide the total weight into B equal parts, and sample a row from each part by weight.
+
+    `uniform` [B] has a random number in [0, 1) for each part. Return the distinct rows sampled, in
+    ascending order, and the share of samples of each.
+    """
+    rows, shares = np.empty(len(uniform), np.int64), np.zeros(len(uniform))
+    row, distinct_count = 0, 0
+    for i in range(len(uniform)):
+        weight = (i + uniform[i]) / len(uniform) * cumulative_weights[-1]
+        row += np.searchsorted(cumulative_weights[row:], weight, side="right")
+        row = min(row, len(cumulative_weights) - 1)  # may be beyond the last row by rounding
+        if distinct_count == 0 or rows[distinct_count - 1] != row:
+            rows[distinct_count] = row
+            distinct_count += 1
+        shares[distinct_count - 1] += 1 / len(uniform)
+    return rows[:distinct_count], shares[:distinct_count]
