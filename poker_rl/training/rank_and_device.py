@@ -62,6 +62,9 @@ def prepare_process(
     if threads > (cores := count_cores()):
         raise ConfigError(f"threads: {threads} are more than the cores that may be used, {cores}")
     set_threads(threads)
+    # Denormal numbers, in float32 those below 1e-38, count as 0. They are slow on some processors,
+    # and Adam's moments of weights that get no more gradients end there.
+    torch.set_flush_denormal(True)
     collectives.local_world_size = worker.local_count
     torch.manual_seed(seed)
     gpus = torch.cuda.device_count() if torch.cuda.is_available() else 0
