@@ -56,13 +56,14 @@ def take_gradient_step(
     clip the gradients of each replica of that module to that norm, and return the mean of the
     replicas' norms before clipping, []. Else return the norm of all gradients together, [].
     """
-    optimizer.zero_grad()
+    weights = [weight for group in optimizer.param_groups for weight in group["params"]]
+    for weight in weights:
+        weight.grad = None  # `zero_grad` does the same, but takes 3 % of a step of a small network
     loss.backward()  # type: ignore[no-untyped-call]
     collectives.average_gradients(optimizer)
     if clipped_module is not None and max_grad_norm is not None:
         norm = clip_gradients(clipped_module, max_grad_norm).mean()
     else:
-        weights = (weight for group in optimizer.param_groups for weight in group["params"])
         norm = get_total_norm([weight.grad for weight in weights if weight.grad is not None])
     optimizer.step()
     return norm
