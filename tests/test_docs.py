@@ -25,8 +25,7 @@ ROOT = Path(__file__).parents[1]
 
 def list_anchors(page):
     """Return the anchors of a page's headings: lower case, with dashes, as on GitHub."""
-    counts = {}
-    names = set()
+    counts, names = {}, set()
     for heading in re.findall(r"^#+ (.*)$", remove_code(page), re.MULTILINE):
         words = re.sub(r"\[([^]]*)\]\([^)]*\)", r"\1", heading).replace("`", "").lower()
         anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")

@@ -74,11 +74,18 @@ def decisions(cells, regrets, replica):
     return TraversalDecisions(observation, mask, np.array(replica), np.array(regrets, np.float64))
 
 
-def test_merging_buffer_keeps_weighted_means_of_equal_rows():
-    game = kuhn()
-    services = build_services(game)
+def build_services_of_wide_observations():
+    services = build_services(kuhn())
     services.observation_column = services.observation_column._replace(width=11)
-    buffer = MergingBuffer(services, capacity=10, iteration_weight_power=1.0)
+    return services
+
+
+def build_buffer(services, capacity):
+    return MergingBuffer(services, capacity, iteration_weight_power=1.0)
+
+
+def test_merging_buffer_keeps_weighted_means_of_equal_rows():
+    buffer = build_buffer(build_services_of_wide_observations(), capacity=10)
     buffer.iteration += 1
     buffer.add(decisions([[0, 1], [1, 1], [0, 1]], [[1, 0, 0], [5, 5, 5], [3, 0, 0]], [0, 0, 1]))
     buffer.iteration += 1
@@ -96,35 +103,25 @@ def test_merging_buffer_keeps_weighted_means_of_equal_rows():
 
 
 def test_batches_are_sampled_with_little_noise():
-    """Of each replica, rows of weights 1 to 8 are sampled 1/6 to 8/6 times in a batch of 6."""
-    services = build_services(kuhn())
-    services.observation_column = services.observation_column._replace(width=11)
-    buffer = MergingBuffer(services, capacity=10, iteration_weight_power=1.0)
+    """Rows have weights 1 to 4; independent samples would leave the last out of 1/5 of batches."""
+    buffer = build_buffer(build_services_of_wide_observations(), capacity=10)
+    count_of_row = np.zeros((400, 4))
     buffer.iteration += 1
-    rows = np.repeat(np.arange(16), np.arange(16) % 8 + 1)
-    added = decisions([[0, 0]] * len(rows), [[row, 0, 0] for row in rows], rows // 8)
-    added.observation[:, :8] = np.unpackbits(rows.astype(np.uint8)[:, None], axis=1)
-    buffer.add(added)
-    counts = np.zeros((400, 16))
-    for count in counts:
-        batch = buffer.get_or_sample_batch(batch_size=6)
-        is_used = batch.weight > 0
-        sampled_rows = batch.target[..., 0][is_used].int().numpy()
-        assert len(set(sampled_rows)) == len(sampled_rows)  # no row is in the batch twice
-        count[sampled_rows] = 6 * batch.weight[is_used]
-    assert counts.sum(1) == pytest.approx(12)
-    expected = np.tile(np.arange(1, 9) / 6, 2)
-    assert abs(counts - expected).max() < 2
-    assert counts.mean(0) == pytest.approx(expected, abs=0.15)  # 4 standard deviations
+    cells = np.repeat([[0, 0], [0, 1], [1, 0], [1, 1]], [1, 2, 3, 4], axis=0)
+    buffer.add(decisions(cells, [[cell @ [2, 1], 0, 0] for cell in cells], [0] * len(cells)))
+    for counts in count_of_row:
+        batch = buffer.get_or_sample_batch(batch_size=3)
+        rows = batch.target[0, :, 0].int().numpy()
+        assert len(set(rows)) == len(rows)
+        counts[rows] = 3 * batch.weight[0]
+    assert count_of_row[:, 3].min() == pytest.approx(1)
+    assert count_of_row.mean(0) == pytest.approx([0.3, 0.6, 0.9, 1.2], abs=0.1)
 
 
 def test_full_merging_buffer_is_a_uniform_sample_of_observations():
-    services = build_services(kuhn())
-    services.observation_column = services.observation_column._replace(width=11)
-    sampled = []
+    services, sampled = build_services_of_wide_observations(), []
     for _ in range(200):
-        # Two replicas with a capacity of 2 share 4 rows.
-        buffer = MergingBuffer(services, capacity=2, iteration_weight_power=1.0)
+        buffer = build_buffer(services, capacity=2)  # for each of two replicas, so 4 rows in all
         for bits in range(8):
             buffer.iteration += 1
             row = np.unpackbits(np.array([[bits]], np.uint8), axis=1).astype(np.uint8)
@@ -210,9 +207,8 @@ def test_opponents_amount_networks_and_too_many_positions_are_refused(monkeypatc
 def test_equal_rows_are_merged_in_batches(monkeypatch):
     """Equal rows that are not merged yet have the same total weight as one merged row."""
     monkeypatch.setattr("poker_rl.learning.buffers.merging_buffer.ALWAYS_MERGE_BELOW", 8)
-    services = build_services(kuhn())
-    services.observation_column = services.observation_column._replace(width=11)
-    buffer = MergingBuffer(services, capacity=5, iteration_weight_power=1.0)
+    services = build_services_of_wide_observations()
+    buffer = build_buffer(services, capacity=5)
     buffer.iteration += 1
     cells = [[a, b] for a in (0, 1) for b in (0, 1)]
     buffer.add(decisions(2 * cells, [[1, 0, 0]] * 8, [0] * 4 + [1] * 4))
@@ -220,7 +216,7 @@ def test_equal_rows_are_merged_in_batches(monkeypatch):
     buffer.add(decisions([[0, 0]], [[4, 0, 0]], [0]))
     assert len(buffer) == 9
     unmerged = buffer.get_or_sample_batch(batch_size=9)
-    restored = MergingBuffer(services, capacity=5, iteration_weight_power=1.0)
+    restored = build_buffer(services, capacity=5)
     restored.load_state_dict(buffer.state_dict())
     for each in (buffer, restored):
         each.add(decisions([[1, 1]], [[1, 0, 0]], [1]))

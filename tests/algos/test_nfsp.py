@@ -138,8 +138,7 @@ def test_target_network_is_copied_at_its_interval():
 
 def test_epsilon_greedy_probabilities_are_over_legal_actions():
     learner = dqn(kuhn(), epsilon=Constant(start=0.3), tables=64)
-    batches = []
-    act = learner._choose_actions
+    batches, act = [], learner._choose_actions
     learner._choose_actions = lambda rows: batches.append(rows) or act(rows)
     learner.learn()
     rows = batches[0]

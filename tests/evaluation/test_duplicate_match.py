@@ -40,8 +40,7 @@ def test_exact_match_values_of_simple_bots():
 
 
 def test_each_big2_deal_is_played_from_all_four_seats():
-    seen = []
-    load = loader(BIG2)
+    seen, load = [], loader(BIG2)
     players = [load("lowest"), *[load("uniform")] * 3]
     blocks = play_deals(BIG2, players, 40, seed=0, observers=[lambda *hands: seen.append(hands)])
     ((tables, rotation),) = seen

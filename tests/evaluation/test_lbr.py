@@ -68,8 +68,7 @@ def enumerate_value(definition, policy):
 
     Each decision of the LBR is chosen by enumerating all deals of its information set.
     """
-    tree = get_tree(definition)
-    deals = definition.list_deals()
+    tree, deals = get_tree(definition), definition.list_deals()
     value = 0.0
     for seat in (0, 1):
         lbr_policy = policy.copy()

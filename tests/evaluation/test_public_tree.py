@@ -270,8 +270,7 @@ def compute_pair_by_pair(ranges, board, reach, suits):
 
 @pytest.mark.parametrize(("definition", "cards"), [(SHORT, 3), (SHORT, 5), (LEDUC, 1)])
 def test_range_showdown_matches_a_loop_over_all_pairs(definition, cards):
-    generator = np.random.default_rng(0)
-    ranges = Ranges(definition)
+    generator, ranges = np.random.default_rng(0), Ranges(definition)
     board = generator.choice(definition.deck_size, cards, replace=False)
     reach = generator.random(len(ranges.hands)) * ranges.mask_compatible_hands(board)
     reach[generator.random(len(reach)) < 0.3] = 0

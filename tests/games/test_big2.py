@@ -139,8 +139,7 @@ def list_expected_features(hand, left, history, seat):
 
 def check_observation(tables, history):
     record = tables.records[0]
-    seat = int(record["to_act"])
-    observation = tables.observe()
+    seat, observation = int(record["to_act"]), tables.observe()
     assert observation.shape == (1, 412)
     expected = list_expected_features(get_own_cards(record), record["left"].tolist(), history, seat)
     assert set(np.flatnonzero(observation[0])) == expected
@@ -287,8 +286,7 @@ def list_legal_card_sets(tables):
 
 def test_legal_moves_match_plain_rules_in_random_play():
     tables = deal_tables(BIG2, 60, seed=2)
-    generator = np.random.default_rng(2)
-    states = 0
+    generator, states = np.random.default_rng(2), 0
     while len(rows := np.flatnonzero(tables.records["over"] == 0)):
         live = tables_from_records(BIG2, tables.records[rows])
         for record, actual in zip(live.records, list_legal_card_sets(live), strict=True):

@@ -161,8 +161,7 @@ def test_random_no_limit_hands_keep_invariants(name):
 
 def test_longest_hand_fits_into_its_record():
     """Minimum raises and calls of nine seats continue until the limit on actions forbids raises."""
-    tables = deal_tables(holdem([30_000] * 9))
-    turn = 0
+    tables, turn = deal_tables(holdem([30_000] * 9)), 0
     while not tables.records["over"][0]:
         raises = np.flatnonzero(tables.legal_mask()[0, RAISE:])
         action = RAISE + raises[0] if len(raises) and turn % 8 == 0 else CALL

@@ -45,8 +45,7 @@ def record_decisions(learner):
 
     Also check that the learner uses just its own decisions of which the outcome is known.
     """
-    batches = []
-    prepare = learner._prepare_data
+    batches, prepare = [], learner._prepare_data
 
     def prepare_and_record():
         prepare()

@@ -5,27 +5,16 @@ from functools import cache
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR
 
-SMALL = {
-    "tables": 16,
-    "rollout_steps": 4,
-    "hands_per_iteration": 20,
-    "epochs": 1,
-    "minibatches": 2,
-    "episodes_per_iteration": 2,
-    "training_period": 2,
-    "agent_switch_period": 4,
-    "actor_copy_period": 4,
-    "gradient_steps": 1,
-    "train_freq": 8,
-    "batch_size": 8,
-    "replay_capacity": 500,
-    "learning_starts": 8,
-    "traversals": 8,
-    "average_rows": 16,
-    "regret_gradient_steps": 1,
-    "average_gradient_steps": 1,
-    "capacity": 500,
+KEYS_OF_VALUE = {
+    1: "epochs gradient_steps regret_gradient_steps average_gradient_steps",
+    2: "minibatches episodes_per_iteration training_period",
+    4: "rollout_steps agent_switch_period actor_copy_period",
+    8: "train_freq batch_size learning_starts traversals",
+    16: "tables average_rows",
+    20: "hands_per_iteration",
+    500: "replay_capacity capacity",
 }
+SMALL = {key: value for value, keys in KEYS_OF_VALUE.items() for key in keys.split()}
 
 
 @cache
@@ -39,8 +28,7 @@ def list_small_overrides(algo):
 
 def _list_learners():
     """Return the overrides of one option for each class that has networks, by its name."""
-    learners = {}
-    classes = set()
+    learners, classes = {}, set()
     for path in sorted((SHIPPED_OPTION_DIR / "algo").glob("*.yaml")):
         config = compose_plain_config([f"algo={path.stem}"])
         target = config["algo"]["_target_"]

@@ -179,8 +179,7 @@ def test_long_history_keeps_the_newest_steps(monkeypatch, name):
 
 def test_big2_every_card_features_show_own_and_played_cards():
     """The row of the game, then own cards and the cards that each seat has played."""
-    game = game_of("big2")
-    generator = np.random.default_rng(3)
+    game, generator = game_of("big2"), np.random.default_rng(3)
     tables, features = deal_tables(game, 40, 3), ObservationEncoder(game, "every_card")
     assert (features.size, features.is_binary) == (412 + 5 * 52, True)
     dealt = np.sort(tables.records["deck"].reshape(-1, 4, 13))

@@ -265,8 +265,7 @@ for seat_and_bet in ("0 {} cr", "1 {} r"):
 
 def test_action_losses_in_kuhn_poker_match_theory(tmp_path):
     """A king that checks behind loses the calls of a queen, whose probability depends on alpha."""
-    alpha = 0.2
-    definition = game("kuhn")
+    alpha, definition = 0.2, game("kuhn")
     bot = tmp_path / "bot.yaml"
     bot_class = "poker_rl.players.bots.kuhn_equilibrium_bot.KuhnEquilibriumBot"
     bot.write_text(f"_target_: {bot_class}\nalpha: {alpha}\n")

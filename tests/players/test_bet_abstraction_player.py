@@ -67,8 +67,7 @@ def test_player_plays_listed_sizes_as_in_the_game_with_sizes(full, sizes, featur
     trained = build_network(sized, features)
     player = BetAbstractionPlayer(full, sized, trained)
     in_full, in_sized = deal_tables(full, 200, 1), deal_tables(sized, 200, 1)
-    generator = np.random.default_rng(0)
-    raise_count = 0
+    generator, raise_count = np.random.default_rng(0), 0
     while len(rows := np.flatnonzero(in_sized.records["over"] == 0)):
         before = in_full.records[rows]
         legal = in_sized.legal_mask(rows)

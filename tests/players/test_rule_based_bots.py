@@ -56,8 +56,7 @@ def test_chen_bot_choices():
     ("name", "late"), [("limit_holdem", [0, 2]), ("limit_holdem_9p", [0, 0, 0, 1, 1, 1, 2, 2, 2])]
 )
 def test_chen_bot_calls_weaker_hands_in_later_positions(name, late):
-    definition = game(name)
-    call_probs = []
+    definition, call_probs = game(name), []
     for text in ("9s8s", "Ts8s", "Ks9s", "As5h"):  # 8, 7, 6 and 5 points
         deck = [card for card in range(52) if card not in cards(text)]
         records = hand(np.array(deck), CALL, game=definition).repeat(definition.seats)
