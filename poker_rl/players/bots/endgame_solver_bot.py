@@ -64,7 +64,8 @@ class EndgameSolverBot(EndgameSettings, Bot):
         super().__post_init__(game)
         self._heads_up_game = check_heads_up(game)
         self._player = load_base_player(self.policy, game, self, option_folders)
-        self.is_suit_invariant = self._player.is_suit_invariant
+        # Solutions of the turn depend a little on the order in which boards are sampled.
+        self.is_suit_invariant = self._player.is_suit_invariant and self.turn is None
         self._ranges = Ranges(self._heads_up_game)
         boards = Boards(self._heads_up_game, self._ranges, self.is_suit_invariant)
         parts = self._heads_up_game, self._ranges, boards
