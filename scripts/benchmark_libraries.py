@@ -37,8 +37,8 @@ from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.public.ranges import Ranges, compute_showdown_values
 from poker_rl.games.tables import Tables
 from poker_rl.nets.dense import MLPConfig
-from poker_rl.nets.feature_encoders import ObservationEncoder
-from poker_rl.nets.net_interface import NetDimensions
+from poker_rl.nets.net_config import NetDimensions
+from poker_rl.nets.observation_encoders import ObservationEncoder
 from poker_rl.players.network_player import NetworkPlayer
 
 WINDOW_S, WINDOW_COUNT = 0.25, 12  # seconds of a time window; number of windows for each rate

@@ -41,7 +41,7 @@ from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.option_files import load_option
 from poker_rl.evaluation.matches.duplicate_match import MIN_DEALS, compute_half_width, play_deals
 from poker_rl.evaluation.plots.plotting import CurveLine, Panel, create_figure_and_axes, draw_panel
-from poker_rl.evaluation.plots.run_figures import read_curves
+from poker_rl.evaluation.plots.run_curves import read_curves
 from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player

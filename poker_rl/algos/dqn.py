@@ -43,7 +43,7 @@ from poker_rl.learning.cuda_graphs import CapturedStep, ParallelBranch
 from poker_rl.learning.gradient_steps import CapturedUpdates, OptimizerName, ReplayOptimizer
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
 from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING, DecisionsToMake, RolloutBatch
-from poker_rl.nets.net_interface import get_value_net_config
+from poker_rl.nets.net_config import get_value_net_config
 from poker_rl.players.network_player import Critic, GreedyNetworkPlayer, NetworkPlayer
 from poker_rl.players.player import Player, mix_with_uniform
 

@@ -12,7 +12,7 @@ from poker_rl.learning.advantages import normalize_advantages
 from poker_rl.learning.fixed_length_rollout import FixedLengthBatch
 from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
-from poker_rl.nets.legal_logits import LegalActions, list_legal_actions_if_few
+from poker_rl.nets.legal_output_layer import LegalActions, list_legal_actions_if_few
 
 METRIC_TAGS = (
     "loss/policy",

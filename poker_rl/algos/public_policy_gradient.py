@@ -24,7 +24,7 @@ import torch
 from poker_rl.algos.algorithm import NetworkLearner, Stateful
 from poker_rl.algos.sampled_board_values import (
     BoardDecisions,
-    SampledPublicTree,
+    SampledBoardEvaluator,
     sample_in_proportion,
 )
 from poker_rl.config.input_checks import (
@@ -67,7 +67,7 @@ class PublicPolicyGradient(NetworkLearner):
             raise ConfigError("opponents: public_policy_gradient plays itself, and takes none")
         assignment = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
         self.services = LearnerServices(context, assignment, tables_per_instance=1)
-        self._sampled_tree = SampledPublicTree(
+        self._sampled_tree = SampledBoardEvaluator(
             context.game, self.services.encoder.is_suit_invariant, self.boards, self.exploration
         )
         self._actor = self.services.build_network(context.game.action_count, self.output_init_scale)

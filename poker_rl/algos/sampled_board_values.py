@@ -45,7 +45,7 @@ class BoardDecisions:
     played_weights: np.ndarray  # likewise, if only the seat that does not decide explores
 
 
-class SampledPublicTree:
+class SampledBoardEvaluator:
     """The public tree of a game, on which policies are evaluated over sampled boards.
 
     Args:

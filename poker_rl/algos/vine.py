@@ -54,7 +54,7 @@ from poker_rl.learning.learner_services import LearnerContext, LearnerServices, 
 from poker_rl.learning.rollout import NEXT_PENDING, DecisionsToMake, Seating
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
 from poker_rl.nets.dense import NetworkPair
-from poker_rl.nets.legal_logits import LegalActions, list_legal_actions
+from poker_rl.nets.legal_output_layer import LegalActions, list_legal_actions
 from poker_rl.nets.weight_ema import WeightEMA
 from poker_rl.players.action_values_by_rollout import MAX_TABLES, estimate_action_values
 from poker_rl.players.network_player import NetworkPlayer

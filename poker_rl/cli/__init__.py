@@ -20,7 +20,7 @@ from poker_rl import __version__
 from poker_rl.cli.commands import run_folder_command, run_list, run_settings_command, run_train
 from poker_rl.config.input_checks import ConfigError, suggest_allowed
 from poker_rl.storage.disk import name_path_in_errors
-from poker_rl.storage.terminal_messages import format_os_error, print_error, print_line
+from poker_rl.storage.terminal_output import format_os_error, print_error, print_line
 
 PROGRAM_HELP = """\
 poker-rl: reinforcement learning for poker, measured by the exact distance to Nash

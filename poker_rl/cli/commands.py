@@ -25,7 +25,7 @@ from poker_rl.config.option_files import (
     to_plain_dict,
 )
 from poker_rl.config.plugins import check_optional_packages
-from poker_rl.storage.terminal_messages import print_error, print_line
+from poker_rl.storage.terminal_output import print_error, print_line
 
 SETTING_PATTERN = re.compile(r"\w+=")  # matches an override key=value
 DASHED_SETTING_PATTERN = re.compile(r"unrecognized arguments: --([a-z]\w+)(?=[=\s]|$)")

@@ -88,12 +88,12 @@ def list_user_option_dirs(option_dirs: Sequence[Path]) -> list[Path]:
     return list(option_dirs[: option_dirs.index(SHIPPED_OPTION_DIR)])
 
 
-def normalize_numbers(value: Any) -> Any:
+def convert_whole_floats_to_ints(value: Any) -> Any:
     """Return plain values with whole floats as integers, so that 1e6 equals 1000000."""
     if isinstance(value, dict):
-        return {key: normalize_numbers(item) for key, item in value.items()}
+        return {key: convert_whole_floats_to_ints(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [normalize_numbers(item) for item in value]
+        return [convert_whole_floats_to_ints(item) for item in value]
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

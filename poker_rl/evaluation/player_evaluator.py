@@ -215,12 +215,12 @@ class PlayerEvaluator:
             build_hand_grid_figures,
             draw_policy,
         )
-        from poker_rl.evaluation.plots.run_figures import build_run_figures
+        from poker_rl.evaluation.plots.run_curves import build_curve_figures
 
         figures: dict[str, Figure] = {}
         if metrics_path is not None:
             unit = get_result_scale_and_unit(self._game)[1]
-            figures |= build_run_figures(metrics_path, self.x_axis, unit, self.other_seats_player)
+            figures |= build_curve_figures(metrics_path, self.x_axis, unit, self.other_seats_player)
         figures |= build_hand_grid_figures(self._game, players)
         if self.tree is not None:
             for name, player in players.items():

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from poker_rl.games.game import hash_bytes, jit
 from poker_rl.nets.dense import compute_all_or_legal_logits
-from poker_rl.nets.legal_logits import LegalActions
+from poker_rl.nets.legal_output_layer import LegalActions
 from poker_rl.nets.replicas import count_replicas, forward_by_replica
 
 DUPLICATE_PROBE_ROWS = 256  # rows examined to estimate whether equal rows are common

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from torch.linalg import vector_norm
 
 from poker_rl.nets.dense import compute_all_or_legal_logits
-from poker_rl.nets.legal_logits import LegalActions
+from poker_rl.nets.legal_output_layer import LegalActions
 
 
 def count_replicas(module: nn.Module) -> int:

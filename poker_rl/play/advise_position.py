@@ -37,7 +37,7 @@ from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.reports.table_formats import format_columns
 from poker_rl.storage.disk import prepare_output_file
-from poker_rl.storage.terminal_messages import escape_control_characters, print_line
+from poker_rl.storage.terminal_output import escape_control_characters, print_line
 from poker_rl.training.rank_and_device import prepare_process
 from poker_rl.training.run_config import PlayerSelectionConfig, resolve_game_and_player
 

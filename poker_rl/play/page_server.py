@@ -36,7 +36,7 @@ from poker_rl.play.range_explorer import explore_ranges
 from poker_rl.play.session import Session, StaleRequestError
 from poker_rl.play.session_statistics import summarize_sessions_by_table
 from poker_rl.play.visitor_sessions import SessionStore
-from poker_rl.storage.terminal_messages import format_os_error
+from poker_rl.storage.terminal_output import format_os_error
 
 MAX_BODY_BYTES = 4096  # a long sequence of actions takes a few hundred bytes
 PAGES_FOLDER = Path(__file__).parent / "pages"

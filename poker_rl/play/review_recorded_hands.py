@@ -33,7 +33,7 @@ from poker_rl.reports.table_formats import (
     format_for_terminal,
 )
 from poker_rl.storage.disk import prepare_output_file, to_csv, write_text_atomically
-from poker_rl.storage.terminal_messages import print_line
+from poker_rl.storage.terminal_output import print_line
 from poker_rl.training.rank_and_device import prepare_process
 from poker_rl.training.run_config import PlayerSelectionConfig, resolve_game_and_player
 

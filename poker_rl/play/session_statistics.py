@@ -1,7 +1,7 @@
 """Statistics of the hands of one session, and of all sessions saved in a folder.
 
-They are mean payoffs per hand of the human player, with the half-width of their 95 % confidence
-interval (None below `MIN_DEALS` hands).
+They have mean payoffs per hand of the human player, with the half-width of their 95 % confidence
+interval (None below `MIN_DEALS` hands), and how often the player bets, raises and calls.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from typing import Any
 
 from poker_rl.play.live_hand import MoveNotAllowedError
 from poker_rl.play.session import Session
-from poker_rl.storage.terminal_messages import print_line
+from poker_rl.storage.terminal_output import print_line
 
 MAX_LISTED_PROBS = 8  # number of moves in a hint; the least probable ones are left out
 HELP = """\

@@ -24,7 +24,7 @@ from poker_rl.games.public.tree import Board, Boards, check_heads_up
 from poker_rl.games.tables import tables_from_records
 from poker_rl.nets.cpu_gpu_transfers import copy_to_device, start_copy_to_host
 from poker_rl.nets.dense import ACTIVATIONS, ReplicatedMLP
-from poker_rl.nets.net_interface import SEPARABLE_FEATURES
+from poker_rl.nets.net_config import SEPARABLE_FEATURES
 from poker_rl.nets.precision import use_full_precision
 from poker_rl.nets.replicas import slice_replicas
 from poker_rl.players.network_player import NetworkPlayer, get_network_index

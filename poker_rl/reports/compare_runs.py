@@ -21,13 +21,13 @@ from poker_rl.evaluation.plots.plotting import (
     save_figure,
     set_figure_title,
 )
-from poker_rl.evaluation.plots.run_figures import COUNTER_TAGS
+from poker_rl.evaluation.plots.run_curves import COUNTER_TAGS
 from poker_rl.evaluation.result import AGAINST, EXACT
 from poker_rl.reports.comparison import IMAGE_SUFFIXES, CompareConfig, Comparison
 from poker_rl.reports.run_data import RunData, find_run_folders, read_run
 from poker_rl.reports.seed_statistics import compute_performance_profile
 from poker_rl.storage.disk import prepare_output_file, to_csv, write_text_atomically
-from poker_rl.storage.terminal_messages import print_line
+from poker_rl.storage.terminal_output import print_line
 
 # If the name of a measure ends in one of these, smaller values are better.
 LOWER_IS_BETTER = ("exploitability", "nash_conv")

@@ -34,7 +34,7 @@ from poker_rl.reports.table_formats import (
 )
 from poker_rl.storage.disk import create_writable_folder, to_csv, write_text_atomically
 from poker_rl.storage.run_files import read_config_and_manifest
-from poker_rl.storage.terminal_messages import print_line
+from poker_rl.storage.terminal_output import print_line
 from poker_rl.training.run_config import PlayerSelectionConfig, read_run_config
 
 if TYPE_CHECKING:

@@ -30,7 +30,7 @@ from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.reports.export_weights import WEIGHTS_SUFFIXES, export_weights, list_output_paths
 from poker_rl.storage.disk import prepare_output_file, to_csv, write_text_atomically
-from poker_rl.storage.terminal_messages import print_line
+from poker_rl.storage.terminal_output import print_line
 from poker_rl.training.rank_and_device import prepare_process
 from poker_rl.training.run_config import PlayerSelectionConfig, resolve_game_and_player
 

@@ -51,7 +51,7 @@ from poker_rl.reports.table_formats import (
 from poker_rl.storage.checkpoint import find_newest_snapshot, list_snapshots
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 from poker_rl.storage.run_files import LOCATION_SETTINGS, METRICS_FILE
-from poker_rl.storage.terminal_messages import print_line
+from poker_rl.storage.terminal_output import print_line
 
 MAX_BASIS_PX = 480  # two panels of this width fit side by side on a wide screen
 

@@ -58,8 +58,8 @@ from poker_rl.storage.disk import (
     remove_partial_files,
     write_text_atomically,
 )
-from poker_rl.storage.terminal_messages import create_progress_bar, print_line
-from poker_rl.training.process_pool import iterate_finished_tasks
+from poker_rl.storage.terminal_output import create_progress_bar, print_line
+from poker_rl.training.process_pool import run_tasks_in_pool
 from poker_rl.training.rank_and_device import prepare_process
 from poker_rl.training.signals import let_ctrl_c_kill_process
 
@@ -229,7 +229,7 @@ def play_missing_tables(tournament: Tournament, workers: int) -> None:
     played: Iterable[object] = map(tournament.play_table, missing)
     if workers > 1:
         parts = tournament.plan, tournament.folder, tournament.device.type
-        played = iterate_finished_tasks(partial(_create_table_task, *parts), missing, workers)
+        played = run_tasks_in_pool(partial(_create_table_task, *parts), missing, workers)
     finished = count - len(missing)
     with create_progress_bar(count, "tables", initial=finished, disable=not missing) as bar:
         for _ in played:

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from poker_rl.config.input_checks import MIB, ConfigError, open_regular_file
-from poker_rl.config.option_files import flatten_dict, normalize_numbers
-from poker_rl.evaluation.plots.run_figures import list_players_and_measures, read_curves
+from poker_rl.config.option_files import convert_whole_floats_to_ints, flatten_dict
+from poker_rl.evaluation.plots.run_curves import list_players_and_measures, read_curves
 from poker_rl.evaluation.result import Result
 from poker_rl.storage.run_files import (
     CONFIG_FILE,
@@ -279,7 +279,7 @@ def list_differing_keys(configs: Sequence[Mapping[str, Any]]) -> list[str]:
 
 
 def _encode_comparable(value: Any) -> str:
-    return json.dumps(normalize_numbers(value), sort_keys=True, default=str)
+    return json.dumps(convert_whole_floats_to_ints(value), sort_keys=True, default=str)
 
 
 def strip_algo_and_target(key: str) -> str:

@@ -13,7 +13,7 @@ from pathlib import Path
 from textwrap import fill
 
 from poker_rl.evaluation.result import EXACT, Result
-from poker_rl.storage.terminal_messages import escape_control_characters
+from poker_rl.storage.terminal_output import escape_control_characters
 
 TextRows = list[list[str]]
 MAX_LINE_WIDTH = 120

@@ -16,7 +16,7 @@ from poker_rl.storage.run_files import (
     read_manifest,
     read_metrics_rows,
 )
-from poker_rl.storage.terminal_messages import escape_control_characters, print_line
+from poker_rl.storage.terminal_output import escape_control_characters, print_line
 
 REFRESH_S = 1.0
 BARS = "▁▂▃▄▅▆▇█"

@@ -20,7 +20,7 @@ from typing import Any
 from poker_rl.config.input_checks import ConfigError, read_json
 from poker_rl.storage.disk import to_csv, write_text_atomically
 from poker_rl.storage.run_files import read_last_metrics_row, read_manifest
-from poker_rl.storage.terminal_messages import escape_control_characters, print_line
+from poker_rl.storage.terminal_output import escape_control_characters, print_line
 from poker_rl.training.run_endings import RunOutcome
 
 JOBS_FILE = "jobs.json"

@@ -25,7 +25,7 @@ from poker_rl.config.compose import RootConfig, compose_config, initialize_hydra
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.storage.disk import exclusive_lock
 from poker_rl.storage.run_files import read_last_metrics_row, read_manifest
-from poker_rl.storage.terminal_messages import announce_compilation, print_error, print_line
+from poker_rl.storage.terminal_output import announce_compilation, print_error, print_line
 from poker_rl.training.loggers import Logger, Row
 from poker_rl.training.run_endings import DivergedError, RunInterruptedError
 from poker_rl.training.start_run import build_and_train

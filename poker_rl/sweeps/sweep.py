@@ -30,7 +30,7 @@ from poker_rl.config.input_checks import ConfigError, error_prefix, read_yaml_te
 from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.storage.disk import create_writable_folder, write_text_atomically
 from poker_rl.storage.run_files import LOCATION_SETTINGS, format_overrides_label, read_manifest
-from poker_rl.storage.terminal_messages import print_error, print_line
+from poker_rl.storage.terminal_output import print_error, print_line
 from poker_rl.sweeps import job_outcomes
 from poker_rl.sweeps.job_launcher import find_launcher_name, launch_jobs
 from poker_rl.training.rank_and_device import count_torchrun_processes
@@ -208,7 +208,7 @@ def add_run_name(composed: ComposedConfig, option_dirs: Sequence[Path]) -> Compo
     bots = [path for path in copies.files_to_copy.values() if path.suffix == ".yaml"]
     content = {key: value for key, value in settings.items() if key not in LOCATION_SETTINGS}
     content["bots"] = [option_files.read_plain_yaml(path) for path in bots]
-    digest = compute_digest(option_files.normalize_numbers(content))
+    digest = compute_digest(option_files.convert_whole_floats_to_ints(content))
     omitted = CHANGEABLE_SETTINGS - {"device"} | LOCATION_SETTINGS
     label = format_overrides_label(composed.overrides, omitted)
     name = f"{label[: MAX_RUN_NAME_CHARACTERS - len(digest) - 1]}_{digest}".lstrip("_")

@@ -27,7 +27,7 @@ from poker_rl.config.input_checks import ConfigError, error_prefix
 from poker_rl.config.option_files import find_differing_key
 from poker_rl.storage.disk import create_writable_folder, exclusive_lock, list_complete_files
 from poker_rl.storage.run_files import LOCATION_SETTINGS
-from poker_rl.storage.terminal_messages import print_line
+from poker_rl.storage.terminal_output import print_line
 from poker_rl.sweeps.study import (
     Objective,
     SearchSpace,

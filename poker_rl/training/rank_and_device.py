@@ -17,8 +17,8 @@ from poker_rl.config.target_classes import resolve_target
 from poker_rl.config.threads_and_numba_cache import count_cores, set_threads
 from poker_rl.games.game import Game
 from poker_rl.learning import collectives
-from poker_rl.nets.feature_encoders import ObservationEncoder
-from poker_rl.nets.net_interface import NetConfig, NetDimensions
+from poker_rl.nets.net_config import NetConfig, NetDimensions
+from poker_rl.nets.observation_encoders import ObservationEncoder
 
 # Settings that give the rows of a network call; the first one that the algorithm has is used.
 ROW_SETTINGS = ("batch_size", "tables", "hands_per_iteration")

@@ -24,7 +24,7 @@ from poker_rl.evaluation.result import (
 )
 from poker_rl.storage import run_files
 from poker_rl.storage.disk import name_path_in_errors, write_text_atomically
-from poker_rl.storage.terminal_messages import (
+from poker_rl.storage.terminal_output import (
     create_progress_bar,
     escape_control_characters,
     print_line,

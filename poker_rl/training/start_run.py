@@ -35,7 +35,7 @@ from poker_rl.players.player_loader import load_player
 from poker_rl.storage import run_files
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.disk import atomic_replacement, exclusive_lock, remove_partial_files
-from poker_rl.storage.terminal_messages import announce_compilation, format_os_error, print_line
+from poker_rl.storage.terminal_output import announce_compilation, format_os_error, print_line
 from poker_rl.training.distributed_processes import start_workers
 from poker_rl.training.loggers import Logger
 from poker_rl.training.rank_and_device import (

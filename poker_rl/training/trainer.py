@@ -43,7 +43,7 @@ class Trainer:
         self.signals = StopSignals()
 
     @property
-    def step(self) -> int:
+    def progress(self) -> int:
         """Progress so far, in the unit of the budget."""
         return int(getattr(self.algorithm.progress, self.unit))
 
@@ -52,7 +52,7 @@ class Trainer:
         try:
             with self.signals:
                 if self.recorder is not None:
-                    self.recorder.start(self.step)
+                    self.recorder.start(self.progress)
                 if self.checkpoints.last_progress is None:  # a new run
                     self.evaluate()
                     self.checkpoints.save(is_regular=True)
@@ -69,21 +69,23 @@ class Trainer:
     def train_until_budget(self) -> None:
         """Learn until the budget is spent; evaluate and save checkpoints whenever they are due."""
         idle_calls = 0
-        while self.step < self.budget and not self.signals.exchange_stop_request():
-            start, start_time = self.step, perf_counter()
+        while self.progress < self.budget and not self.signals.exchange_stop_request():
+            start, start_time = self.progress, perf_counter()
             metrics = self.algorithm.learn()
             check_finite(metrics)
             if self.recorder is not None:
-                self.recorder.accumulate_metrics(metrics, perf_counter() - start_time, self.step)
-            is_exact = is_due(self.evaluator.exact_every, start, self.step)
-            if is_exact or is_due(self.config["evaluate_every"], start, self.step):
+                self.recorder.accumulate_metrics(
+                    metrics, perf_counter() - start_time, self.progress
+                )
+            is_exact = is_due(self.evaluator.exact_every, start, self.progress)
+            if is_exact or is_due(self.config["evaluate_every"], start, self.progress):
                 self.evaluate(is_exact)
-            if is_due(self.config["checkpoint_every"], start, self.step):
+            if is_due(self.config["checkpoint_every"], start, self.progress):
                 self.checkpoints.save(is_regular=True)
-            idle_calls = idle_calls + 1 if self.step == start else 0
+            idle_calls = idle_calls + 1 if self.progress == start else 0
             if idle_calls == MAX_IDLE_CALLS:
                 raise ConfigError(f"budget_unit: the algorithm does not count {self.unit}")
-        if self.step < self.budget:
+        if self.progress < self.budget:
             self.checkpoints.save()
             command = f"poker-rl train resume={shlex.quote(str(self.checkpoints.folder))}"
             message = "" if self.recorder is None else f"stopped; to resume: {command}"
@@ -112,7 +114,7 @@ class Trainer:
         # The last step has a row even if no evaluation is due. A run with a larger budget would not
         # have it. So the checkpoint has the state before this row, which a resumed run removes.
         state = self.recorder.state_dict()
-        if self.recorder.last_counters[self.unit] != self.step:
+        if self.recorder.last_counters[self.unit] != self.progress:
             self.evaluate()
         self.checkpoints.save(recorder_state=state)
         if self.config["figures"]:

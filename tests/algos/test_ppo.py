@@ -18,7 +18,7 @@ from poker_rl.learning import HAND_ENDED, NEXT_PENDING, compute_gae
 from poker_rl.learning.deduplicated_inputs import DeduplicatedInputs
 from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform_numbers
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
-from poker_rl.nets import MLPConfig, NetDimensions, legal_logits
+from poker_rl.nets import MLPConfig, NetDimensions, legal_output_layer
 from poker_rl.players import load_player
 from poker_rl.storage.checkpoint import save_snapshot
 
@@ -254,8 +254,8 @@ def test_entropy_bonus_is_over_actions_or_over_action_types(entropy_over, raises
 
 def test_logits_of_legal_actions_only_give_the_same_metrics(monkeypatch):
     metrics = {}
-    for limit in (legal_logits.MIN_ACTIONS, 10**6):
-        monkeypatch.setattr(legal_logits, "MIN_ACTIONS", limit)
+    for limit in (legal_output_layer.MIN_ACTIONS, 10**6):
+        monkeypatch.setattr(legal_output_layer, "MIN_ACTIONS", limit)
         settings = {"tables": 32, "kl_old_coef": Constant(start=0.1)}
         average = average_settings(capacity=1000)
         learner = ppo(game_of("big2"), average_policy=average, **settings)

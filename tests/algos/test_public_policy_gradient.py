@@ -12,7 +12,7 @@ from learner_contexts import (
 from toy_games import kuhn, label, leduc
 from tree_values import compute_counterfactual_values, random_policy
 
-from poker_rl.algos.sampled_board_values import SampledPublicTree, sample_in_proportion
+from poker_rl.algos.sampled_board_values import SampledBoardEvaluator, sample_in_proportion
 from poker_rl.config import ConfigError
 from poker_rl.config.schedules import Constant
 from poker_rl.games import get_tree
@@ -44,7 +44,7 @@ def test_advantages_on_all_boards_are_exact(game):
     """With as many boards as there are, every information set is visited with its exact regrets."""
     tree = get_tree(game)
     policy = random_policy(tree, 1)
-    sampled_tree = SampledPublicTree(game, merge_suits=False, board_count=100, exploration=0.0)
+    sampled_tree = SampledBoardEvaluator(game, merge_suits=False, board_count=100, exploration=0.0)
     player, generator = TabularPlayer(game, policy), np.random.default_rng(0)
     board_decisions = sampled_tree.evaluate_policy(player, generator)
     values = [compute_counterfactual_values(tree, policy, seat) for seat in range(2)]
@@ -84,7 +84,7 @@ def test_mean_advantages_over_sampled_boards_are_exact():
     generator = np.random.default_rng(3)
 
     def measure(count):
-        sampled_tree = SampledPublicTree(game, False, count, exploration=0.5)
+        sampled_tree = SampledBoardEvaluator(game, False, count, exploration=0.5)
         boards = sampled_tree.evaluate_policy(player, generator)
         return next(board.advantages for board in boards if board.street_index == 0)
 

@@ -10,7 +10,7 @@ from evaluations import KUHN_3P, LEDUC, Policies, evaluation, random_policies
 from matplotlib.colors import to_rgb
 from random_games import game
 
-from poker_rl.evaluation.plots import plotting, run_figures
+from poker_rl.evaluation.plots import plotting, run_curves
 from poker_rl.evaluation.plots.policy_and_cross_table_figures import (
     ACTION_COLORS,
     PIXELS_PER_CELL,
@@ -28,7 +28,7 @@ from poker_rl.players import load_player
 def write_rows(path, evaluator, player, **learning_metrics):
     """Write a metrics.jsonl with ten equal rows; the first has no `learning_metrics`."""
     row = results_to_metrics(evaluator.evaluate({"current": player}))
-    counters = [dict.fromkeys(run_figures.COUNTER_TAGS, 100 * i) for i in range(10)]
+    counters = [dict.fromkeys(run_curves.COUNTER_TAGS, 100 * i) for i in range(10)]
     rows = [counter | row | (learning_metrics if i else {}) for i, counter in enumerate(counters)]
     path.write_text("".join(json.dumps(line) + "\n" for line in rows))
     return path

@@ -28,7 +28,7 @@ from poker_rl.games import get_tree
 from poker_rl.games.hand_evaluator import evaluate_hand
 from poker_rl.games.public.ranges import Ranges, compute_showdown_values, sum_compatible_reach
 from poker_rl.games.public.tree import Boards
-from poker_rl.nets.feature_encoders import ObservationEncoder
+from poker_rl.nets.observation_encoders import ObservationEncoder
 from poker_rl.players import range_policy
 from poker_rl.players.network_player import GreedyNetworkPlayer, NetworkPlayer, RegretMatchingPlayer
 from poker_rl.players.range_policy import has_separable_features

@@ -11,7 +11,7 @@ from poker_rl.config.build import build
 from poker_rl.config.option_files import SHIPPED_OPTION_DIR, to_plain_dict
 from poker_rl.games import get_tree, load_game
 from poker_rl.nets import MLPConfig, NetDimensions
-from poker_rl.nets.feature_encoders import ObservationEncoder
+from poker_rl.nets.observation_encoders import ObservationEncoder
 from poker_rl.players import load_player
 from poker_rl.players.network_player import NetworkPlayer, count_networks_per_instance
 

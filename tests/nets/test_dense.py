@@ -13,7 +13,7 @@ from poker_rl.nets.action_probs import (
     regret_matching,
 )
 from poker_rl.nets.dense import NetworkPair, ReplicatedLinear, build_mlp
-from poker_rl.nets.legal_logits import MIN_ACTIONS, LegalActions, list_legal_actions_if_few
+from poker_rl.nets.legal_output_layer import MIN_ACTIONS, LegalActions, list_legal_actions_if_few
 from poker_rl.nets.replicas import clip_gradients, clone_replicas, forward_by_replica
 from poker_rl.nets.sparse_inputs import MIN_INPUTS
 from poker_rl.nets.tabular_sigmoid import SigmoidPolicyConfig

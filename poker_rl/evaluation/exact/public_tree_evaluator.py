@@ -31,7 +31,7 @@ from poker_rl.games.public.betting_lines import (
 from poker_rl.games.public.tree import Board, PublicTree
 from poker_rl.players.player import Player
 from poker_rl.players.range_policy import BoardPolicy, RangePolicyQuery
-from poker_rl.storage.terminal_messages import create_progress_bar
+from poker_rl.storage.terminal_output import create_progress_bar
 
 
 def evaluate_on_public_tree(game: Game, player: Player) -> tuple[np.ndarray, np.ndarray]:

@@ -45,7 +45,7 @@ class AllInCallSolver:
     def get_call_probs(self, past_tables: np.ndarray, board_cards: np.ndarray) -> np.ndarray:
         """Return the probability of calling an all-in with each of H hands, [H], from the cache.
 
-        `past_tables` and `board_cards` are those of `EndgameSolver.find_decision`.
+        `past_tables` and `board_cards` are those of `EndgameSolver.solve_decision`.
         """
         moves = len(past_tables) - 1
         key = past_tables["line"][-1, :moves].tobytes() + board_cards.tobytes()

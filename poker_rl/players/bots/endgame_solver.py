@@ -91,7 +91,7 @@ class EndgameSolver:
             self._river_game = restrict_bet_sizes(game, sizes, "turn.river_bet_sizes")
         self._solutions: dict[bytes, EndgameSolution] = {}
 
-    def find_decision(
+    def solve_decision(
         self, own_seat: int, past_tables: np.ndarray, board_cards: np.ndarray
     ) -> tuple[EndgameSolution, int]:
         """Return a solution for `own_seat` with the decision at the last table, and its index.
@@ -246,7 +246,7 @@ class EndgameSolver:
 
         It is that of the solution for `own_seat`, or of the nearest raise that this lists.
         """
-        solution, decision = self.find_decision(own_seat, past_tables, board.cards)
+        solution, decision = self.solve_decision(own_seat, past_tables, board.cards)
         choice = find_nearest(solution.lines.list_actions(decision), action)
         policy = solution.policy[decision, choice].astype(np.float64)
         return np.asarray(policy[solution.row_of_hand])

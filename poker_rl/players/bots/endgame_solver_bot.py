@@ -117,7 +117,7 @@ class EndgameSolverBot(EndgameSettings, Bot):
             board_cards = public_cards[row, : shown_count[row]]
             if records["street"][row] >= self._solver.first_street:
                 query = int(records["to_act"][row]), past_tables, board_cards
-                solution, decision = self._solver.find_decision(*query)
+                solution, decision = self._solver.solve_decision(*query)
                 actions = solution.lines.list_actions(decision)
                 policy = solution.policy[decision][:, solution.row_of_hand[hand[rows]]]
                 probs[rows, actions[:, None]] = policy[: len(actions)]

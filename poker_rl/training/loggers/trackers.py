@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Literal
 
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.storage.run_files import flatten_hparams, read_manifest
-from poker_rl.storage.terminal_messages import print_error
+from poker_rl.storage.terminal_output import print_error
 from poker_rl.training.loggers import Logger, Row
 
 RUN_STATUSES = {"finished": "FINISHED", "interrupted": "KILLED", "failed": "FAILED"}  # of MLflow

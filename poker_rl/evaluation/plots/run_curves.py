@@ -41,7 +41,7 @@ def list_players_and_measures(curves: Curves) -> list[tuple[str, str]]:
     return [(match[1], match[2]) for match in matches if not match[3] and not match[4]]
 
 
-def build_run_figures(
+def build_curve_figures(
     metrics_path: Path, x_axis: str, unit: str, other_seats_player: str | None
 ) -> dict[str, Figure]:
     """Return figures of a run's exploitability, matches and losses, as far as recorded, by name."""

@@ -11,8 +11,8 @@ from poker_rl.config import ConfigError
 from poker_rl.games.hand_evaluator import CATEGORY_SHIFT, evaluate_hand
 from poker_rl.games.poker.suit_isomorphism import sort_suits
 from poker_rl.games.tables import tables_from_records
-from poker_rl.nets import feature_encoders
-from poker_rl.nets.feature_encoders import HISTORY_STEPS, HiddenCardEncoder, ObservationEncoder
+from poker_rl.nets import observation_encoders
+from poker_rl.nets.observation_encoders import HISTORY_STEPS, HiddenCardEncoder, ObservationEncoder
 
 
 def test_history_row_of_the_small_blind_with_three_seats():
@@ -165,7 +165,7 @@ def compare_hands(cards, other_cards):
 
 @pytest.mark.parametrize("name", ["limit_holdem_3p", "nolimit_holdem_6p"])
 def test_long_history_keeps_the_newest_steps(monkeypatch, name):
-    monkeypatch.setattr(feature_encoders, "HISTORY_STEPS", 3)
+    monkeypatch.setattr(observation_encoders, "HISTORY_STEPS", 3)
     game = game_of(name)
     records = sample_decisions(game, 300)
     rows = ObservationEncoder(game, "history")(records)

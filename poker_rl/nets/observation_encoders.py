@@ -21,7 +21,7 @@ from poker_rl.games.table_loops import (
     output_rule_loop,
 )
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.nets.net_interface import NO_HISTORY, FeatureEncoder, FeatureKind, Features
+from poker_rl.nets.net_config import NO_HISTORY, FeatureEncoder, FeatureKind, Features
 
 HISTORY_STEPS = 48  # largest number of actions in a history; older actions are left out
 
