@@ -18,14 +18,13 @@ from poker_rl.players import load_player, sample_from_probs
 from poker_rl.players.bots import endgame_solver_bot
 from poker_rl.players.bots.all_in_call_solver import solve_all_in
 from poker_rl.players.bots.endgame_lines import enumerate_endgame_lines
-from poker_rl.players.bots.endgame_solver import TurnSettings
 from poker_rl.players.bots.endgame_solver_bot import EndgameSolverBot
 
 DEEP, SIZES = replace(game("nolimit_leduc"), stacks=40), [0.5, 1.0, "all_in"]
 
 
 def build_solver(definition, policy, **settings):
-    defaults = {"iterations": 100, "range_share": 0.2, "bet_sizes": None, "turn": None}
+    defaults = {"iterations": 100, "range_share": 0.2, "bet_sizes": None}
     return EndgameSolverBot(game=definition, policy=policy, **{**defaults, **settings})
 
 
@@ -44,26 +43,19 @@ def test_solver_plays_an_equilibrium_of_a_game_with_one_street():
 TWO_SIZES = game("nolimit_leduc"), [1.0, "all_in"]
 
 
-TURN = TurnSettings(iterations=1000, range_share=0.5, river_bet_sizes=None)
-NO_LIMIT_TURN = replace(TURN, river_bet_sizes=TWO_SIZES[1])
-
-
 @pytest.mark.parametrize(
-    ("definition", "bet_sizes", "policy", "turn", "most"),
+    ("definition", "bet_sizes", "policy", "most"),
     [
-        (leduc(), None, "call", None, 0.3),
-        (leduc(), None, "uniform", None, 0.4),
-        (leduc(), None, "uniform", TURN, 0.02),
-        (leduc(), None, "leduc_ac", None, 0.9),
-        (leduc(), None, "leduc_ac", TURN, 0.75),
-        (*TWO_SIZES, "call", None, 0.51),  # eight sizes on the second street lower it to 0.48
-        (*TWO_SIZES, "uniform", None, 0.4),  # 0.84 if calls of earlier all-ins were not solved
-        (*TWO_SIZES, "uniform", NO_LIMIT_TURN, 0.06),
+        (leduc(), None, "call", 0.3),
+        (leduc(), None, "uniform", 0.4),
+        (leduc(), None, "leduc_ac", 0.9),
+        (*TWO_SIZES, "call", 0.51),  # eight sizes on the second street lower it to 0.48
+        (*TWO_SIZES, "uniform", 0.4),  # 0.84 if calls of earlier all-ins were not solved too
     ],
 )
-def test_solving_lowers_the_exploitability(definition, bet_sizes, policy, turn, most):
+def test_solving_lowers_the_exploitability(definition, bet_sizes, policy, most):
     before = measure_exploitability(definition, load_player(policy, definition))
-    player = build_solver(definition, policy, bet_sizes=bet_sizes, turn=turn)
+    player = build_solver(definition, policy, bet_sizes=bet_sizes)
     assert measure_exploitability(definition, player) < most * before
 
 
@@ -73,13 +65,14 @@ def play_line(deck, *actions):
 
 def test_endgame_lines_have_all_sizes_until_two_raises_then_the_largest():
     sized, start = replace(DEEP, bet_sizes=SIZES), play_line([4, 0, 5], CALL, CALL)
-    lines = enumerate_endgame_lines(DEEP, [sized], start, np.array([7]))
+    lines = enumerate_endgame_lines(DEEP, sized, start, np.array([7]))
 
     def list_actions(*actions):
         line = 0
         for action in actions:
             line = lines.line_after_action[line, action]
-        return lines.list_actions(lines.find_decision(line)).tolist()
+        decision = np.searchsorted(lines.street.decision_lines, line)
+        return lines.actions[decision, lines.street.legal_mask[decision]].tolist()
 
     assert list_actions() == [CALL, 2, 3, 7, 40]  # a pot of two chips
     assert list_actions(3) == [FOLD, CALL, 6, 9, 40]
@@ -150,7 +143,8 @@ def test_base_policy_decides_first_if_a_blind_is_all_in():
 
 
 def test_base_policy_is_looked_up_in_the_users_config_folder(tmp_path, get_refusal):
-    (options := tmp_path / "player").mkdir()
+    options = tmp_path / "player"
+    options.mkdir()
     search = (SHIPPED_OPTION_DIR / "player" / "lhe_endgame.yaml").read_text()
     (options / "search.yaml").write_text(search.replace("lhe_ppo_half_hour", "mine"))
     command = ["advise", f"--config-dir={tmp_path}", "game=kuhn", "player=search", "hand=K"]
@@ -165,12 +159,11 @@ def test_base_policy_is_looked_up_in_the_users_config_folder(tmp_path, get_refus
         ("nolimit_holdem", "uniform", "bet_sizes: not given; nolimit_holdem allows bets of any"),
         ("limit_holdem_3p", "uniform", "limit_holdem_3p is not poker for two players"),
         ("limit_holdem", "lhe_endgame", "policy: lhe_endgame searches itself$"),
-        ("flop_holdem", "uniform", "turn: has to be null, since flop_holdem does not have two"),
     ],
 )
 def test_unsupported_games_and_base_policies_are_refused(name, policy, message):
     with pytest.raises(ConfigError, match=f"^{message}"):
-        build_solver(game(name), policy, turn=TURN)
+        build_solver(game(name), policy)
 
 
 WIN_MARGINS = np.array([[0, 1, 1], [-1, 0, 1], [-1, -1, 0]], np.float32)  # rows and columns A, K, Q

@@ -126,8 +126,7 @@ def pack_line_arrays(
     It has the number of entering lines, then arrays [N] with each line's parent, last action, seat
     to act, and index in `decision_lines` (arbitrary for lines after which no seat decides).
     """
-    decision_of_line = np.zeros(len(street.seat), np.int64)
-    decision_of_line[street.decision_lines] = np.arange(len(street.decision_lines))
+    decision_of_line = np.cumsum(street.seat >= 0) - 1
     return street.entering_count, street.parent_line, street.action, street.seat, decision_of_line
 
 

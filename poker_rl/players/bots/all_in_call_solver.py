@@ -1,4 +1,4 @@
-"""Solver of a call or fold against an all-in, by CFR+ over the hands of both seats.
+"""Solution of a call or fold against an all-in, by CFR+ over the hands of both seats.
 
 After the all-in no decision follows, so the solved game has only two decisions. First the other
 seat decides with each hand whether to move all-in. If it does not, both seats are assumed to check
@@ -10,94 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.poker.table_dtypes import CALL
-from poker_rl.games.public.pairwise_win_margins import compute_win_margins
-from poker_rl.games.public.ranges import Ranges
-from poker_rl.games.public.tree import Boards
-from poker_rl.games.tables import tables_from_records
-from poker_rl.players.bots.endgame_solver import EndgameSettings, EndgameSolver
-
-MAX_CACHED_CALLS = 2**13  # 10 kB each; if there are more, all of them are dropped
-MAX_CACHED_BOARDS = 16  # boards whose arrays over pairs of hands are kept, 14 MB each
 TINY = np.finfo(np.float32).tiny
-
-
-class AllInCallSolver:
-    """Solver of calls of an all-in before the last betting; solutions are cached.
-
-    `solver` computes the ranges of both seats.
-    """
-
-    def __init__(
-        self,
-        game: PokerGame,
-        ranges: Ranges,
-        boards: Boards,
-        solver: EndgameSolver,
-        settings: EndgameSettings,
-    ) -> None:
-        self._game, self._ranges, self._boards = game, ranges, boards
-        self._solver, self._settings = solver, settings
-        self._call_probs: dict[bytes, np.ndarray] = {}
-        self._pair_arrays: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
-
-    def get_call_probs(self, past_tables: np.ndarray, board_cards: np.ndarray) -> np.ndarray:
-        """Return the probability of calling an all-in with each of H hands, [H], from the cache.
-
-        `past_tables` and `board_cards` are those of `EndgameSolver.solve_decision`.
-        """
-        moves = len(past_tables) - 1
-        key = past_tables["line"][-1, :moves].tobytes() + board_cards.tobytes()
-        if key not in self._call_probs:
-            if len(self._call_probs) >= MAX_CACHED_CALLS:
-                self._call_probs.clear()
-            self._call_probs[key] = self._solve_all_in(past_tables, board_cards)
-        return self._call_probs[key]
-
-    def _solve_all_in(self, past_tables: np.ndarray, board_cards: np.ndarray) -> np.ndarray:
-        """Return the probability of calling the all-in at the last of `past_tables`, [H]."""
-        before, now = past_tables[-2], past_tables[-1]
-        own_seat, other_seat = int(now["to_act"]), int(before["to_act"])
-        actions = now["line"][: len(past_tables) - 2].astype(np.int64)
-        past = past_tables[:-2], actions
-        ranges = self._solver.compute_ranges(own_seat, *past, board_cards)
-        board = self._boards.build_boards_from_cards(board_cards)[now["street"]]
-        hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))
-        ranges = ranges[:, hands].astype(np.float32)
-        after_call = tables_from_records(self._game, past_tables[-1:].copy())
-        after_call.step(np.array([CALL]))
-        other_range = self._settings.range_share * ranges[other_seat]
-        other_range += (1 - self._settings.range_share) / len(hands)
-        call_probs = solve_all_in(
-            *(*self._get_pair_arrays(board_cards, hands), ranges[own_seat], other_range),
-            called=float(after_call.records["paid"][0, :2].min()),
-            folded=float(now["paid"][own_seat]),
-            checked=float(before["paid"][:2].max()),
-            other_folded=float(before["paid"][other_seat]),
-            iterations=self._settings.iterations,
-        )
-        # Win margins from a sample of boards differ a little between equivalent hands.
-        representatives, representative_of_hand = self._boards.find_hand_representatives(board)
-        group = representative_of_hand[hands]
-        sums = np.bincount(group, call_probs, len(representatives))
-        means = sums / np.bincount(group, minlength=len(representatives))
-        return np.where(representative_of_hand >= 0, means[representative_of_hand], 0.0)
-
-    def _get_pair_arrays(
-        self, board_cards: np.ndarray, hands: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return `win_margins` and `is_disjoint` of `solve_all_in` for R hands, from the cache."""
-        key = board_cards.tobytes()
-        if key not in self._pair_arrays:
-            if len(self._pair_arrays) >= MAX_CACHED_BOARDS:
-                self._pair_arrays.clear()
-            generator = np.random.Generator(np.random.PCG64(0))
-            arguments = self._game, self._ranges, hands, board_cards, generator
-            arrays = compute_win_margins(*arguments), self._ranges.mask_disjoint_hands(hands)
-            win_margins, is_disjoint = (array[:, hands].astype(np.float32) for array in arrays)
-            self._pair_arrays[key] = win_margins, is_disjoint
-        return self._pair_arrays[key]
 
 
 def solve_all_in(

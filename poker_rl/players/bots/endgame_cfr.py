@@ -1,11 +1,7 @@
-"""Discounted CFR (arXiv:1809.04040) on the last streets of heads-up poker, for one seat.
+"""Discounted CFR (arXiv:1809.04040) on one street of heads-up poker, for one seat.
 
 The solved game is a mixture of two games, which `endgame_solver_bot` explains: the other seat has a
 hand of its range, or it has any hand and may opt out of the street.
-
-If a street with a new board card follows, each iteration samples a board (Johanson et al.,
-"Efficient Nash equilibrium approximation through Monte Carlo counterfactual regret minimization",
-2012). Decisions of the first street have one regret, those of the next one a regret per board.
 """
 
 # mypy can't check functions that numba compiles, because their arguments have no annotations.
@@ -50,75 +46,49 @@ def compute_response_values(lines, terminal_arrays, policy, ranges, policy_seat)
 
 @vectorized_jit(reorder_sums=False)
 def run_discounted_cfr(
-    lines,
-    line_terminals,
-    boards,
-    legal_mask,
-    first_count,
-    ranges,
-    own_seat,
-    range_share,
-    opt_out_values,
-    board_of_iteration,
+    lines, terminal_arrays, legal_mask, ranges, own_seat, range_share, opt_out_values, iterations
 ):
-    """Return the average policy at the first C decisions with each of R hands, [C, A, R].
+    """Return the average policy at the D decisions of the street with each of R hands, [D, A, R].
 
     Args:
-        line_terminals: the first four of `terminal_arrays`.
-        boards: the other two of `terminal_arrays` for each of B boards, [B, n] with n hands, and a
-            mask of the hands that share no card with each board, [B, R].
-        legal_mask: legal actions at all D decisions, [D, A].
-        first_count: C, the number of decisions of the first street.
-        ranges: the range of each seat over the R hands that share no card with the first street's
-            board, [2, R].
+        ranges: the range of each seat over the R hands that share no card with the board, [2, R].
         opt_out_values: the other seat's value of opting out with each hand, as returned by
-            `compute_response_values`, [R]; empty: it may not opt out.
-        board_of_iteration: index of the board that each iteration samples, [T].
+            `compute_response_values`, [R].
         See `EndgameSolverBot` for the settings, and `betting_lines` for the other arguments.
     """
-    hand_orders, strengths, is_possible = boards
     hand_count, other_seat = ranges.shape[1], 1 - own_seat
     shape = *legal_mask.shape, hand_count
     regrets, policy_sums, policy = np.zeros(shape), np.zeros(shape), np.empty(shape)
-    later_regrets = np.zeros((len(hand_orders), *regrets[first_count:].shape))
     # Re-solving gadget: with each hand, the other seat chooses to play the street (action 0) or to
     # opt out and receive `opt_out_values` (action 1).
-    may_opt_out = len(opt_out_values) > 0
-    entry_mask = np.array([[True, may_opt_out]])
+    entry_mask = np.ones((1, 2), np.bool_)
     entry_regrets = np.zeros((1, 2, hand_count))
     entry_policy = np.empty_like(entry_regrets)
     reach = np.empty((len(lines[1]), *ranges.shape))
+    reach[0] = ranges
     values = np.empty((len(lines[1]), hand_count))
     any_hand_prob = (1 - range_share) / hand_count
-    for t in range(1, len(board_of_iteration) + 1):
-        board = board_of_iteration[t - 1]
-        terminal_arrays = *line_terminals, hand_orders[board], strengths[board]
-        regrets[first_count:] = later_regrets[board]
+    for t in range(1, iterations + 1):
         positive_discount = t**1.5 / (t**1.5 + 1)
         weights = positive_discount, NEGATIVE_DISCOUNT, float(t**2)
         normalize_positive_weights(entry_regrets, entry_mask, entry_policy)
-        reach[0, own_seat] = ranges[own_seat]
         reach[0, other_seat] = range_share * ranges[other_seat]
         reach[0, other_seat] += any_hand_prob * entry_policy[0, 0]
-        reach[0] *= is_possible[board]
         for seat in range(2):
             normalize_positive_weights(regrets, legal_mask, policy)
             fill_reach(lines, policy, reach)
             values[:] = 0
             fill_terminal_values(terminal_arrays, seat, reach, values)
-            values *= is_possible[board]
             propagate_policy_values(lines, policy, seat, values)
             own_reach = reach[:, seat] + UNREACHED_WEIGHT * ranges[seat]
             sums = regrets, policy_sums
             update_regrets_and_policy_sums(lines, policy, seat, weights, own_reach, values, *sums)
-            if seat == other_seat and may_opt_out:
+            if seat == other_seat:
                 mean_values = entry_policy[0, 0] * values[0] + entry_policy[0, 1] * opt_out_values
                 for choice, choice_values in enumerate((values[0], opt_out_values)):
                     for r in range(hand_count):
                         regret = entry_regrets[0, choice, r] + choice_values[r] - mean_values[r]
                         discount = positive_discount if regret > 0 else NEGATIVE_DISCOUNT
                         entry_regrets[0, choice, r] = regret * discount
-        later_regrets[board] = regrets[first_count:]
-    policy = policy[:first_count]
-    normalize_positive_weights(policy_sums[:first_count], legal_mask, policy)
+    normalize_positive_weights(policy_sums, legal_mask, policy)
     return policy

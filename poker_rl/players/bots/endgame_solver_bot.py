@@ -1,4 +1,4 @@
-"""Bot that plays as a trained player until the last streets, and solves the rest of the hand there.
+"""Bot that plays as a trained player until the last street, and solves the rest of the hand there.
 
 When the last street begins, each seat has a range: the probability of each hand that it may hold,
 given its past actions, if it has played as the trained player. With these ranges the betting of the
@@ -19,12 +19,7 @@ the solution is only approximately safe.
 Where any amount may be bet, only a few sizes of raises are considered. After a raise of another
 size, by either seat, the street is solved again with this raise included; see `endgame_lines`.
 
-With `turn`, the street before the last one is solved too, together with the last one. So its
-solution takes into account how the hand continues after each new board card. The other seat can't
-opt out there, because the value of opting out would take too long to compute. When the last street
-begins, it is solved again, with the ranges that the first solution gives.
-
-Before the solved streets, one kind of decision is solved too: to call or to fold if the other seat
+Before the last street, one kind of decision is solved too: to call or to fold if the other seat
 has moved all-in. Such an all-in is rare in training, so the trained player's answer is often bad.
 Here the other seat has, before its all-in, a hand of its range with probability `range_share`, and
 otherwise a random hand. The module `all_in_call_solver` explains the solved game.
@@ -33,47 +28,84 @@ otherwise a random hand. The module `all_in_call_solver` explains the solved gam
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import InitVar, dataclass
+from dataclasses import InitVar, dataclass, replace
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
+from poker_rl.config.input_checks import ConfigError, PositiveFloat, PositiveInt, Probability
 from poker_rl.games.game import Game
+from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
+from poker_rl.games.public import betting_lines
+from poker_rl.games.public.pairwise_win_margins import compute_win_margins
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.public.tree import Boards, check_heads_up
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.players.bots.all_in_call_solver import AllInCallSolver
+from poker_rl.players.bots.all_in_call_solver import solve_all_in
 from poker_rl.players.bots.bot import Bot
-from poker_rl.players.bots.endgame_solver import EndgameSettings, EndgameSolver
+from poker_rl.players.bots.endgame_cfr import compute_response_values, run_discounted_cfr
+from poker_rl.players.bots.endgame_lines import EndgameLines, enumerate_endgame_lines, find_nearest
 from poker_rl.players.player import compute_checked_probs
 from poker_rl.players.player_loader import load_base_player
+from poker_rl.players.range_policy import RangePolicyQuery
+
+MAX_CACHED_BYTES = 2**28  # if the cached solutions take more, all of them are dropped
+MAX_CACHED_ALL_INS = 2**13  # 10 kB each; if there are more, all of them are dropped
+MAX_CACHED_BOARDS = 16  # boards whose arrays over pairs of hands are kept, 14 MB each
+EXPLORATION = 1e-3  # share of uniform play assumed for past actions, so that no range is empty
+
+
+@dataclass(frozen=True)
+class EndgameSolution:
+    """Solution of the last street for one seat."""
+
+    lines: EndgameLines
+    # Probabilities [D, K, R] of K choices at the D decisions with each of R possible hands. Use
+    # only those of the seat's own decisions.
+    policy: np.ndarray
+    row_of_hand: np.ndarray  # index of each hand among the possible hands, 0 for others, [H]
 
 
 @dataclass(kw_only=True)
-class EndgameSolverBot(EndgameSettings, Bot):
-    """Bot for heads-up poker that solves the last streets and decisions against an earlier all-in.
+class EndgameSolverBot(Bot):
+    """Bot for heads-up poker that solves the last street and decisions against an earlier all-in.
 
     Its other decisions are those of the player `policy`.
     """
 
     policy: str  # spec of the player of the earlier streets, which determines both seats' ranges
+    iterations: PositiveInt  # number of iterations of discounted CFR
+    range_share: Probability  # probability that the other seat gets a hand of its range, else any
+    # Sizes of raises, as in `NoLimitPoker`, if the game allows any amount; else null.
+    bet_sizes: list[PositiveFloat | Literal["all_in"]] | None
     option_folders: InitVar[Sequence[Path] | None] = None  # where `policy` is looked up by name
 
     def __post_init__(self, game: Game, option_folders: Sequence[Path] | None) -> None:
         super().__post_init__(game)
-        self._heads_up_game = check_heads_up(game)
+        poker_game = check_heads_up(game)
+        self._sized_game: Game | None = None
+        if isinstance(poker_game, NoLimitPoker) and not poker_game.bet_sizes:
+            if not self.bet_sizes:
+                raise ConfigError(f"bet_sizes: not given; {game.name} allows bets of any amount")
+            self._sized_game = replace(poker_game, bet_sizes=self.bet_sizes)
+        elif self.bet_sizes is not None:
+            raise ConfigError(
+                f"bet_sizes: has to be null, since {game.name} does not allow raises of any amount"
+            )
         self._player = load_base_player(self.policy, game, self, option_folders)
-        # Solutions of the turn depend a little on the order in which boards are sampled.
-        self.is_suit_invariant = self._player.is_suit_invariant and self.turn is None
-        self._ranges = Ranges(self._heads_up_game)
-        boards = Boards(self._heads_up_game, self._ranges, self.is_suit_invariant)
-        parts = self._heads_up_game, self._ranges, boards
-        self._solver = EndgameSolver(*parts, self._player, self)
-        self._call_solver = AllInCallSolver(*parts, self._solver, self)
+        self._poker_game, self._ranges = poker_game, Ranges(poker_game)
+        self.is_suit_invariant = self._player.is_suit_invariant
+        self._boards = Boards(poker_game, self._ranges, self.is_suit_invariant)
+        self._range_query = RangePolicyQuery(game, self._ranges, self._boards)
+        self._last_street = len(poker_game.board_cards) - 1
+        self._solutions: dict[bytes, EndgameSolution] = {}
+        self._call_probs: dict[bytes, np.ndarray] = {}
+        self._pair_arrays: dict[bytes, tuple[np.ndarray, np.ndarray]] = {}
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        is_solved = records["street"] >= self._solver.first_street
+        is_solved = records["street"] == self._last_street
         is_solved |= self._mask_all_in_calls(records)
         probs = np.empty((len(records), self._game.action_count))
         if is_solved.any():
@@ -96,7 +128,7 @@ class EndgameSolverBot(EndgameSettings, Bot):
 
     def _compute_solved_probs(self, records: np.ndarray) -> np.ndarray:
         """Return the solutions' action probabilities at B tables, [B, A]."""
-        game = self._heads_up_game
+        game = self._poker_game
         board_start = game.seats * game.hole_cards
         public_cards = records["deck"][:, board_start : game.cards_dealt].astype(np.int64)
         shown_count = np.cumsum(game.board_cards)[records["street"]]
@@ -115,14 +147,13 @@ class EndgameSolverBot(EndgameSettings, Bot):
             rows = np.flatnonzero(state_of_row.ravel() == state)
             past_tables = self._replay(records[row : row + 1])
             board_cards = public_cards[row, : shown_count[row]]
-            if records["street"][row] >= self._solver.first_street:
-                query = int(records["to_act"][row]), past_tables, board_cards
-                solution, decision = self._solver.solve_decision(*query)
-                actions = solution.lines.list_actions(decision)
+            if records["street"][row] == self._last_street:
+                solution, decision = self._find_decision(past_tables, board_cards)
+                choices = np.flatnonzero(solution.lines.street.legal_mask[decision])
                 policy = solution.policy[decision][:, solution.row_of_hand[hand[rows]]]
-                probs[rows, actions[:, None]] = policy[: len(actions)]
+                probs[rows, solution.lines.actions[decision, choices][:, None]] = policy[choices]
             else:
-                call_probs = self._call_solver.get_call_probs(past_tables, board_cards)[hand[rows]]
+                call_probs = self._get_call_probs(past_tables, board_cards)[hand[rows]]
                 probs[rows, CALL], probs[rows, FOLD] = call_probs, 1 - call_probs
         return probs
 
@@ -133,3 +164,158 @@ class EndgameSolverBot(EndgameSettings, Bot):
         tables.deal(decks=np.repeat(record["deck"], moves + 1, axis=0))
         tables.replay(np.repeat(record["line"], moves + 1, axis=0), np.arange(moves + 1))
         return tables.records
+
+    def _find_decision(
+        self, past_tables: np.ndarray, board_cards: np.ndarray
+    ) -> tuple[EndgameSolution, int]:
+        """Return a solution with the decision at the last of the tables, and the decision's index.
+
+        The solution is for the seat to act; the index is in `solution.lines.street.decision_lines`.
+        `past_tables` is the result of `_replay`.
+        """
+        start_move = int(np.argmax(past_tables["street"] == self._last_street))
+        moves, own_seat = len(past_tables) - 1, int(past_tables["to_act"][-1])
+        actions = past_tables["line"][-1, :moves].astype(np.int64)
+        included_moves = start_move
+        while True:
+            solution = self._get_solution(
+                own_seat, past_tables[: start_move + 1], actions[:included_moves], board_cards
+            )
+            line = 0
+            for move in range(start_move, moves):
+                next_line = solution.lines.line_after_action.get((line, int(actions[move])))
+                if next_line is None:
+                    break
+                line = next_line
+            else:
+                decision = np.searchsorted(solution.lines.street.decision_lines, line)
+                return solution, int(decision)
+            included_moves = move + 1  # solve the street again, with this raise included
+
+    def _get_solution(
+        self, own_seat: int, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
+    ) -> EndgameSolution:
+        """Return the result of `_solve_last_street`, which is cached for later decisions."""
+        key = bytes([own_seat]) + actions.tobytes() + board_cards.tobytes()
+        if key not in self._solutions:
+            cached_bytes = sum(solution.policy.nbytes for solution in self._solutions.values())
+            if cached_bytes > MAX_CACHED_BYTES:
+                self._solutions.clear()
+            solution = self._solve_last_street(own_seat, past_tables, actions, board_cards)
+            self._solutions[key] = solution
+        return self._solutions[key]
+
+    def _solve_last_street(
+        self, own_seat: int, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
+    ) -> EndgameSolution:
+        """Solve the last street for `own_seat`.
+
+        `past_tables` [M + 1] has the table before each of the M actions on the earlier streets, and
+        then the table at the start of the last street. `actions` has these M actions, and then
+        those taken so far on the last street, which the solved game has to include.
+        """
+        past_actions, included_actions = np.split(actions, [len(past_tables) - 1])
+        hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))  # R hands
+        ranges = self._compute_ranges(past_tables[:-1], past_actions, board_cards)[:, hands]
+        row_of_hand = np.zeros(len(self._ranges.hands), np.int64)
+        row_of_hand[hands] = np.arange(len(hands))
+        lines = enumerate_endgame_lines(
+            self._game, self._sized_game, past_tables[-1:], included_actions
+        )
+        street = lines.street
+        *terminals, all_hands, hand_order, strengths = betting_lines.pack_terminal_arrays(
+            street, self._ranges, board_cards
+        )
+        terminal_arrays = *terminals, all_hands[hands], row_of_hand[hand_order], strengths
+        arrays = betting_lines.pack_line_arrays(street), terminal_arrays
+        board = self._boards.build_boards_from_cards(board_cards)[self._last_street]
+        own_decisions = np.flatnonzero(street.seat[street.decision_lines] == own_seat)
+        query = self._player, street.decision_records[own_decisions], [board]
+        ((own_policy,),) = self._range_query.iterate_board_policies(*query)
+        choice_probs = lines.to_choice_probs(own_decisions, own_policy.probs)
+        policy = choice_probs[:, own_policy.hands.representative_of_hand[hands]]
+        policy = policy.transpose(0, 2, 1).copy()
+        opt_out_values = compute_response_values(*arrays, policy, ranges, own_seat)
+        other_seat = ranges, own_seat, self.range_share, opt_out_values
+        solution = run_discounted_cfr(*arrays, street.legal_mask, *other_seat, self.iterations)
+        return EndgameSolution(lines, solution.astype(np.float32), row_of_hand)
+
+    def _get_call_probs(self, past_tables: np.ndarray, board_cards: np.ndarray) -> np.ndarray:
+        """Return the probability of calling an all-in with each of H hands, [H], from the cache.
+
+        `past_tables` is the result of `_replay`; `board_cards` are those dealt so far.
+        """
+        moves = len(past_tables) - 1
+        key = past_tables["line"][-1, :moves].tobytes() + board_cards.tobytes()
+        if key not in self._call_probs:
+            if len(self._call_probs) >= MAX_CACHED_ALL_INS:
+                self._call_probs.clear()
+            self._call_probs[key] = self._solve_all_in(past_tables, board_cards)
+        return self._call_probs[key]
+
+    def _solve_all_in(self, past_tables: np.ndarray, board_cards: np.ndarray) -> np.ndarray:
+        """Return the probability of calling the all-in at the last of `past_tables`, [H]."""
+        before, now = past_tables[-2], past_tables[-1]
+        own_seat, other_seat = int(now["to_act"]), int(before["to_act"])
+        actions = now["line"][: len(past_tables) - 2].astype(np.int64)
+        ranges = self._compute_ranges(past_tables[:-2], actions, board_cards)
+        board = self._boards.build_boards_from_cards(board_cards)[now["street"]]
+        hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))
+        ranges = ranges[:, hands].astype(np.float32)
+        after_call = tables_from_records(self._game, past_tables[-1:].copy())
+        after_call.step(np.array([CALL]))
+        other_range = self.range_share * ranges[other_seat]
+        other_range += (1 - self.range_share) / len(hands)
+        call_probs = solve_all_in(
+            *(*self._get_pair_arrays(board_cards, hands), ranges[own_seat], other_range),
+            called=float(after_call.records["paid"][0, :2].min()),
+            folded=float(now["paid"][own_seat]),
+            checked=float(before["paid"][:2].max()),
+            other_folded=float(before["paid"][other_seat]),
+            iterations=self.iterations,
+        )
+        # Win margins from a sample of boards differ a little between equivalent hands.
+        representatives, representative_of_hand = self._boards.find_hand_representatives(board)
+        group = representative_of_hand[hands]
+        sums = np.bincount(group, call_probs, len(representatives))
+        means = sums / np.bincount(group, minlength=len(representatives))
+        return np.where(representative_of_hand >= 0, means[representative_of_hand], 0.0)
+
+    def _get_pair_arrays(
+        self, board_cards: np.ndarray, hands: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return `win_margins` and `is_disjoint` of `solve_all_in` for R hands, from the cache."""
+        key = board_cards.tobytes()
+        if key not in self._pair_arrays:
+            if len(self._pair_arrays) >= MAX_CACHED_BOARDS:
+                self._pair_arrays.clear()
+            generator = np.random.Generator(np.random.PCG64(0))
+            arguments = self._poker_game, self._ranges, hands, board_cards, generator
+            arrays = compute_win_margins(*arguments), self._ranges.mask_disjoint_hands(hands)
+            win_margins, is_disjoint = (array[:, hands].astype(np.float32) for array in arrays)
+            self._pair_arrays[key] = win_margins, is_disjoint
+        return self._pair_arrays[key]
+
+    def _compute_ranges(
+        self, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
+    ) -> np.ndarray:
+        """Return each seat's range, [2, H]: the probability of each hand, given past actions."""
+        reach = np.ones((2, len(self._ranges.hands)))
+        reach *= self._ranges.mask_compatible_hands(board_cards)
+        legal_mask = tables_from_records(self._game, past_tables.copy()).legal_mask()
+        uniform = 1 / legal_mask.sum(1)
+        boards = self._boards.build_boards_from_cards(board_cards)
+        for street in np.unique(past_tables["street"]):
+            moves = np.flatnonzero(past_tables["street"] == street)
+            query = self._player, past_tables[moves], [boards[street]]
+            ((policy,),) = self._range_query.iterate_board_policies(*query)
+            for move, probs in zip(moves, policy.probs, strict=True):
+                action, played = int(actions[move]), np.flatnonzero(probs.any(0))
+                if action >= RAISE and played[-1] >= RAISE:
+                    # If the player never makes this raise, take the nearest that it makes.
+                    action = played[find_nearest(played, action)]
+                prob_of_hand = probs[policy.hands.representative_of_hand, action]
+                prob_of_hand += EXPLORATION * (uniform[move] - prob_of_hand)
+                seat = past_tables["to_act"][move]
+                reach[seat] *= prob_of_hand / (reach[seat] @ prob_of_hand)
+        return np.asarray(reach / reach.sum(1, keepdims=True))
