@@ -40,6 +40,7 @@ from poker_rl.nets.dense import MLPConfig
 from poker_rl.nets.net_config import NetDimensions
 from poker_rl.nets.observation_encoders import ObservationEncoder
 from poker_rl.players.network_player import NetworkPlayer
+from poker_rl.training.rank_and_device import prepare_process
 
 WINDOW_S, WINDOW_COUNT = 0.25, 12  # seconds of a time window; number of windows for each rate
 BATCH = 512  # number of tables whose records and observations fit into a core's cache
@@ -386,20 +387,21 @@ def create_showdown_value_benchmarks() -> dict[str, Benchmark]:
     ranges = Ranges(build_game("limit_holdem"))  # type: ignore[arg-type]
     free = ranges.mask_compatible_hands(RIVER)
     reach = np.random.default_rng(0).random(len(free)) * free
-    out, ranks = np.empty(len(free)), np.full(len(free), -1, np.int32)
+    out, ranks = np.empty((1, len(free))), np.full(len(free), -1, np.int32)
     order, sorted_ranks = ranges.sort_by_strength(RIVER)
     ranks[order] = sorted_ranks
+    reach_row_out = reach[None], np.zeros(1, np.int64), out  # a single range, in row 0
     benchmarks = {
         "ours": wrap_as_benchmark(
             lambda: compute_showdown_values(
-                ranges.hands, *ranges.sort_by_strength(RIVER), reach, out
+                ranges.hands, *ranges.sort_by_strength(RIVER), *reach_row_out
             )
         ),
         "ours, strengths known": wrap_as_benchmark(
-            lambda: compute_showdown_values(ranges.hands, order, sorted_ranks, reach, out)
+            lambda: compute_showdown_values(ranges.hands, order, sorted_ranks, *reach_row_out)
         ),
         "double loop, strengths known": wrap_as_benchmark(
-            lambda: compute_showdown_values_by_pairs(ranges.hands, ranks, reach, out)
+            lambda: compute_showdown_values_by_pairs(ranges.hands, ranks, reach, out[0])
         ),
     }
     hands, board = ranges.hands[free].tolist(), RIVER.tolist()
@@ -563,7 +565,6 @@ def build_learner(experiment: str) -> Any:
     from poker_rl.config.compose import compose_config, initialize_hydra
     from poker_rl.config.schedules import convert_horizons_to_steps
 
-    torch.set_num_threads(1)
     with initialize_hydra([SHIPPED_OPTION_DIR]):
         settings = convert_horizons_to_steps(
             to_plain_dict(compose_config([f"experiment={experiment}"]).config)
@@ -710,7 +711,7 @@ def main() -> None:
     measure_and_print_rates(
         "Range against range on the river, showdowns", create_showdown_value_benchmarks()
     )
-    torch.set_num_threads(1)
+    prepare_process("cpu", threads=1, seed=0)
     measure_and_print_rates(
         "Local best response to 3 x 128, hands", {"ours": create_lbr_benchmark()}
     )

@@ -101,11 +101,14 @@ class GameAECEnv(AECEnv):
 
     def observe(self, agent: str) -> dict[str, np.ndarray]:
         assert self._tables is not None
-        records = self._tables.records.copy()
-        records["to_act"] = self.possible_agents.index(agent)
+        tables, seat = self._tables, self.possible_agents.index(agent)
+        if tables.records["to_act"][0] != seat:
+            records = tables.records.copy()
+            records["to_act"] = seat
+            tables = tables_from_records(self.game, records)
         no_action = np.zeros(self.game.action_count, np.int8)
         return {
-            "observation": tables_from_records(self.game, records).observe()[0],
+            "observation": tables.observe()[0],
             "action_mask": self.infos.get(agent, {}).get("action_mask", no_action).copy(),
         }
 

@@ -8,6 +8,7 @@ import pytest
 import release_player as release
 import reproduce_apu
 import torch
+from benchmark_libraries import create_environment_benchmarks, create_showdown_value_benchmarks
 from commands import list_runs, run_command
 from gpu import CHECK_ROWS, SPEED_ROWS
 from same_metrics import compare_metrics, train_and_read_metrics
@@ -70,6 +71,13 @@ def test_experiments_named_in_scripts_exist_and_have_valid_settings():
     assert names <= set(reproduce_apu.EXPERIMENTS)
     for row in (*CHECK_ROWS, *SPEED_ROWS):
         assert "net" in compose_plain_config(row.split()), row
+
+
+def test_benchmarks_of_environments_and_showdowns_run():
+    for name, run in (
+        create_environment_benchmarks(False) | create_showdown_value_benchmarks()
+    ).items():
+        assert run() > 0, name
 
 
 def test_compare_metrics_reports_a_difference():
