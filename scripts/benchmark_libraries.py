@@ -90,7 +90,7 @@ def build_game(name: str) -> Game:
 
 
 @jit
-def sample_of_three_actions(masks, state, actions):  # type: ignore[no-untyped-def]
+def sample_uniformly_of_three_actions(masks, state, actions):  # type: ignore[no-untyped-def]
     """Sample one of fold, call and raise at each table, with xorshift (Marsaglia 2003)."""
     bits = state[0]
     for i in range(len(actions)):
@@ -104,7 +104,7 @@ def sample_of_three_actions(masks, state, actions):  # type: ignore[no-untyped-d
 
 
 @jit
-def sample_of_many_actions(masks, state, actions):  # type: ignore[no-untyped-def]
+def sample_uniformly_of_many_actions(masks, state, actions):  # type: ignore[no-untyped-def]
     """Sample one of many legal actions at each table; read eight entries of `masks` at once."""
     bits, width, row, seen = state[0], masks.shape[1], -1, np.uint64(0)
     words = masks.reshape(-1).view(np.uint64)
@@ -126,7 +126,7 @@ def sample_of_many_actions(masks, state, actions):  # type: ignore[no-untyped-de
 
 
 @jit
-def sample_no_limit_action(masks, state, actions):  # type: ignore[no-untyped-def]
+def sample_no_limit_actions(masks, state, actions):  # type: ignore[no-untyped-def]
     """Sample fold, call or raise, and the size of a raise, in no-limit games with equal stacks."""
     bits, width = state[0], masks.shape[1]
     for i in range(len(actions)):
@@ -146,7 +146,7 @@ def sample_no_limit_action(masks, state, actions):  # type: ignore[no-untyped-de
 
 
 @jit
-def play_unobserved_actions(definitions, tables, actions, masks, won):  # type: ignore[no-untyped-def]
+def step_and_redeal_unobserved(definitions, tables, actions, masks, won):  # type: ignore[no-untyped-def]
     """Play an action at each table, deal a new hand where one has ended, and update `masks`."""
     for i in range(len(tables)):
         game, table = definitions[0], tables[i]
@@ -163,11 +163,11 @@ class RandomPlay:
 
     def __init__(self, game: Game, seed: int, batch: int = BATCH) -> None:
         self.batch = batch
-        self.sample_actions = sample_of_many_actions
+        self.sample_actions = sample_uniformly_of_many_actions
         if game.action_count == 3:
-            self.sample_actions = sample_of_three_actions
+            self.sample_actions = sample_uniformly_of_three_actions
         if isinstance(game, NoLimitPoker):
-            self.sample_actions = sample_no_limit_action
+            self.sample_actions = sample_no_limit_actions
         self.definitions, self.tables = game.definitions, Tables(game, batch, seed)
         self.tables.deal()
         self.masks = self.tables.legal_mask()
@@ -192,7 +192,7 @@ class RandomPlay:
         won = self.outputs[3][0]
         for _ in range(100):
             self.sample_actions(self.masks, self.state, self.actions)
-            play_unobserved_actions(
+            step_and_redeal_unobserved(
                 self.definitions, self.tables.records, self.actions, self.masks, won
             )
         return 100 * self.batch
@@ -251,7 +251,7 @@ def create_rlcard_benchmark() -> Benchmark:
 # In the vector environment only one seat's decisions count; the bot `call` has the other seat.
 
 
-def create_vector_environment_benchmark() -> Benchmark:
+def create_gymnasium_benchmark() -> Benchmark:
     from poker_rl.integrations.gymnasium import GameVectorEnv
 
     environment, generator = GameVectorEnv("limit_holdem", 2048, "call"), np.random.default_rng(1)
@@ -289,7 +289,7 @@ def create_environment_benchmarks(has_rlcard: bool) -> dict[str, Benchmark]:
     from poker_rl.integrations import pettingzoo
 
     benchmarks = {
-        "ours, Gymnasium, 2,048 tables": create_vector_environment_benchmark(),
+        "ours, Gymnasium, 2,048 tables": create_gymnasium_benchmark(),
         "ours, PettingZoo": create_pettingzoo_benchmark(pettingzoo.env("limit_holdem")),
     }
     if has_rlcard:
@@ -383,7 +383,7 @@ def compute_showdown_values_by_pairs(hands, ranks, reach, out):  # type: ignore[
         out[one] = won
 
 
-def create_showdown_value_benchmarks() -> dict[str, Benchmark]:
+def create_range_showdown_benchmarks() -> dict[str, Benchmark]:
     ranges = Ranges(build_game("limit_holdem"))  # type: ignore[arg-type]
     free = ranges.mask_compatible_hands(RIVER)
     reach = np.random.default_rng(0).random(len(free)) * free
@@ -572,7 +572,7 @@ def build_learner(experiment: str) -> Any:
     return build_algorithm(settings, build(settings["game"], "game"), torch.device("cpu"), seed=0)
 
 
-def create_nfsp_benchmark() -> Benchmark:
+def create_own_nfsp_benchmark() -> Benchmark:
     ours = build_learner("nfsp_leduc_openspiel")
 
     def run_iteration() -> int:
@@ -650,7 +650,7 @@ def measure_and_print_rates(title: str, benchmarks: dict[str, Benchmark]) -> Non
         print(f"  {name:32}{rate:>14,.0f}", *(ratios if name not in peers else ()))
 
 
-def print_rates_of_large_game(has_open_spiel: bool) -> None:
+def print_tabular_rates_of_large_game(has_open_spiel: bool) -> None:
     tree = get_tree(build_game("leduc_4_streets"))
     uniform = tree.build_uniform_policy()
     measure_nash_conv = partial(nash_conv, tree, uniform)
@@ -709,7 +709,7 @@ def main() -> None:
     measure_and_print_rates("Strength of seven cards, hands", benchmarks)
 
     measure_and_print_rates(
-        "Range against range on the river, showdowns", create_showdown_value_benchmarks()
+        "Range against range on the river, showdowns", create_range_showdown_benchmarks()
     )
     prepare_process("cpu", threads=1, seed=0)
     measure_and_print_rates(
@@ -733,7 +733,7 @@ def main() -> None:
         benchmarks | (create_open_spiel_cfr_benchmarks() if has_open_spiel else {}),
     )
 
-    print_rates_of_large_game(has_open_spiel)
+    print_tabular_rates_of_large_game(has_open_spiel)
     for experiment, counter in (
         ("ppo_lhe", "decisions"),
         ("big2_ppo_fast", "decisions"),
@@ -744,7 +744,7 @@ def main() -> None:
             {"ours": create_training_benchmark(experiment, counter)},
         )
 
-    benchmarks = {"ours": create_nfsp_benchmark()}
+    benchmarks = {"ours": create_own_nfsp_benchmark()}
     if has_open_spiel and find_spec("tree") is not None:  # OpenSpiel's NFSP needs dm-tree
         benchmarks["OpenSpiel PyTorch"] = create_open_spiel_nfsp_benchmark()
     measure_and_print_rates("NFSP on Leduc, decisions", benchmarks)

@@ -21,7 +21,7 @@ BUDGETS = {"ppo_lhe": 8_000_000, "big2_ppo_fast": 260_000, "nfsp_2000": 60_000} 
 REPEATS = 2
 
 
-def measure_run(experiment: str, workers: int) -> tuple[float, float]:
+def measure_speed_and_communication(experiment: str, workers: int) -> tuple[float, float]:
     """Return decisions per second, and the share of time for communication, in a run's 2nd half.
 
     Raises:
@@ -53,7 +53,10 @@ def main() -> None:
     print(f"decisions a second; load of the machine before: {os.getloadavg()[0]:.1f}")
     print(f"{'':16}{'1 process':>12}{f'{workers} processes':>14}{'ratio':>8}{'exchanging':>12}")
     for experiment in arguments.experiments or BUDGETS:
-        runs = [[measure_run(experiment, count) for count in (1, workers)] for _ in range(REPEATS)]
+        runs = [
+            [measure_speed_and_communication(experiment, count) for count in (1, workers)]
+            for _ in range(REPEATS)
+        ]
         (alone, _), (together, exchange) = (max(one) for one in zip(*runs, strict=True))
         rates = f"{alone:>12,.0f}{together:>14,.0f}{together / alone:>7.2f}x"
         print(f"{experiment:16}{rates}{exchange:>11.1%}", flush=True)

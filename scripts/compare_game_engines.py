@@ -108,7 +108,7 @@ def sample_hands(game: PokerGame | VariableSeatsPoker, hands: int, seed: int) ->
     generator = np.random.default_rng(seed)
     tables = Tables(game, min(BATCH, hands), seed)
     weights = np.resize(ACTION_WEIGHTS, (len(tables.records), 3))
-    first_game = get_game_at_table(game, tables.records[0])
+    first_game = get_variant_at_table(game, tables.records[0])
     no_limit, has_stacks = (
         isinstance(first_game, NoLimitPoker),
         first_game.starting_stacks is not None,
@@ -128,7 +128,7 @@ def sample_hands(game: PokerGame | VariableSeatsPoker, hands: int, seed: int) ->
             for i in np.flatnonzero(kind == RAISE):
                 if no_limit:
                     raises = RAISE + np.flatnonzero(legal[i, RAISE:])
-                    actions[i] = sample_raise(raises, tables.records[rows[i]], generator)
+                    actions[i] = sample_raise_action(raises, tables.records[rows[i]], generator)
             seats = tables.records["to_act"][rows]
             tables.step(actions, rows)
             put = tables.records["paid"][rows, seats]
@@ -141,7 +141,7 @@ def sample_hands(game: PokerGame | VariableSeatsPoker, hands: int, seed: int) ->
                 decisions[row].append(here)
         won = tables.payoffs()
         for row, record in enumerate(tables.records[: hands - first]):
-            each = get_game_at_table(game, record)
+            each = get_variant_at_table(game, record)
             yield Hand(
                 each,
                 record["deck"][: each.cards_dealt].tolist(),
@@ -152,7 +152,7 @@ def sample_hands(game: PokerGame | VariableSeatsPoker, hands: int, seed: int) ->
             )
 
 
-def sample_raise(raises: np.ndarray, record: np.void, generator: np.random.Generator) -> int:
+def sample_raise_action(raises: np.ndarray, record: np.void, generator: np.random.Generator) -> int:
     """Sample one of the actions `raises`: the smallest, the largest, nearest to the pot, or any.
 
     `record` is the table record before the raise.
@@ -215,14 +215,14 @@ def sample_stack_game(
 
 def put_royal_flush_on_board(record: np.void, game: PokerGame | VariableSeatsPoker) -> None:
     """Swap cards so that the board will be a royal flush, if deck and board allow it."""
-    each = get_game_at_table(game, record)
+    each = get_variant_at_table(game, record)
     if each.deck_size == 52 and sum(each.board_cards) == 5:
         for board_index, card in enumerate(ROYAL_FLUSH, each.cards_dealt - 5):
             deck = record["deck"]
             deck[deck.tolist().index(card)], deck[board_index] = deck[board_index], card
 
 
-def get_game_at_table(game: PokerGame | VariableSeatsPoker, record: np.void) -> PokerGame:
+def get_variant_at_table(game: PokerGame | VariableSeatsPoker, record: np.void) -> PokerGame:
     """Return the game at a table: `game`, or its variant with the table's number of seats."""
     return game if isinstance(game, PokerGame) else game.games_by_seat_count[record["variant"]]
 
@@ -230,7 +230,7 @@ def get_game_at_table(game: PokerGame | VariableSeatsPoker, record: np.void) -> 
 # PokerKit
 
 
-class TournamentStreet:
+class RaiseReopeningRule:
     """Rules 43 and 47 of the Tournament Directors Association (TDA): who may raise on a street.
 
     "An all-in wager (or cumulative multiple short all-ins) totaling less than a full bet or raise
@@ -261,7 +261,7 @@ def replay_in_pokerkit(hand: Hand) -> None:
     Raises:
         EnginesDifferError: at the first difference.
     """
-    state, game = create_pokerkit_state(hand.game), hand.game
+    state, game = create_initial_pokerkit_state(hand.game), hand.game
     limit = isinstance(game, FixedLimitPoker)
     tournament = limit or (isinstance(game, NoLimitPoker) and not game.short_bets_reopen)
     hand.check_engines_agree("blinds", game.blinds or [0] * game.seats, list(state.bets))
@@ -271,9 +271,9 @@ def replay_in_pokerkit(hand: Hand) -> None:
         state.deal_hole("".join(cards[first : first + game.hole_cards]), seat)
     board, street = cards[game.seats * game.hole_cards :], 0
 
-    def start_street() -> TournamentStreet:
+    def start_street() -> RaiseReopeningRule:
         bet = state.streets[street].min_completion_betting_or_raising_amount
-        return TournamentStreet(bet, limit)
+        return RaiseReopeningRule(bet, limit)
 
     betting = start_street()
 
@@ -323,7 +323,7 @@ def replay_in_pokerkit(hand: Hand) -> None:
             state.complete_bet_or_raise_to(to)
         betting.act(decision.seat, to - price if to else 0)
     deal_board()
-    winnings = compute_pot_winnings(state) if sum(state.statuses) > 1 else None
+    winnings = redivide_pokerkit_pots(state) if sum(state.statuses) > 1 else None
     while state.can_kill_hand():
         state.kill_hand()
     while state.can_push_chips():
@@ -367,7 +367,7 @@ def list_raise_amounts(game: PokerGame, state: Any, before: int) -> list[int]:
     return [amount + before for amount in sorted(amounts - {0})]
 
 
-def compute_pot_winnings(state: Any) -> list[int]:
+def redivide_pokerkit_pots(state: Any) -> list[int]:
     """Return the chips won by each seat if PokerKit's pots are divided by this project's rules.
 
     If the winners of a pot can't divide it equally, PokerKit gives all odd chips to the first one,
@@ -386,7 +386,7 @@ def compute_pot_winnings(state: Any) -> list[int]:
     return won
 
 
-def create_pokerkit_state(game: PokerGame) -> Any:
+def create_initial_pokerkit_state(game: PokerGame) -> Any:
     """Return PokerKit's state at the start of a hand.
 
     PokerKit's own fixed-limit game is not used, because it allows one more raise before the flop.
@@ -468,7 +468,7 @@ def map_to_open_spiel_kuhn_actions(legal: list[int]) -> dict[int, int]:
     return {FOLD: 0, CALL: 1} if FOLD in legal else {CALL: 0, RAISE: 1}
 
 
-def create_open_spiel_engine(other: Any, map_actions: MapActions = map_to_same_actions) -> Engine:
+def create_open_spiel_replayer(other: Any, map_actions: MapActions = map_to_same_actions) -> Engine:
     """Return an engine that replays hands in a game of OpenSpiel."""
 
     def engine(hand: Hand) -> None:
@@ -565,7 +565,10 @@ def main() -> None:
     if arguments.seed < 0:
         parser.error(f"--seed {arguments.seed}: at least 0")
     try:
-        built = [None if name in RANDOM_STACKS else load_holdem(name) for name in arguments.games]
+        built = [
+            None if name in RANDOM_STACKS else load_game_for_pokerkit(name)
+            for name in arguments.games
+        ]
     except ConfigError as error:
         parser.error(str(error))
     for name, game in zip(arguments.games, built, strict=True):
@@ -581,11 +584,11 @@ def main() -> None:
         compare_and_print(name, "PokerKit", [game], replay_in_pokerkit, hands, arguments.seed)
         limit = isinstance(game, FixedLimitPoker) and game.stacks is None
         if game.seats == 2 and limit and not has_three_card_hands(game):
-            engine = create_open_spiel_engine(load_universal_poker(game))
+            engine = create_open_spiel_replayer(load_universal_poker(game))
             compare_and_print(name, "OpenSpiel", [game], engine, arguments.hands, arguments.seed)
 
 
-def load_holdem(name: str) -> PokerGame | VariableSeatsPoker:
+def load_game_for_pokerkit(name: str) -> PokerGame | VariableSeatsPoker:
     """Return a game that PokerKit supports too.
 
     Raises:

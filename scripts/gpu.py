@@ -41,7 +41,7 @@ from poker_rl.games.tables import Tables
 from poker_rl.nets.precision import set_matmul_precision
 from poker_rl.players.player import Player
 from poker_rl.training.rank_and_device import prepare_process
-from poker_rl.training.run_config import build_root_config
+from poker_rl.training.run_config import build_ungrouped_config
 
 # Time limits in seconds: of all rows, and of one row, including the start of its process.
 TIME_LIMIT_S, CHECK_LIMIT_S, GPU_LIMIT_S, CPU_LIMIT_S = 450, 120, 40, 100
@@ -88,11 +88,11 @@ def build_learner(overrides: Sequence[str], small: bool = False) -> tuple[Game, 
         values = {key: int(n) for key, n in re.findall(r"(\w+)=(\d+)", SMALL_SETTINGS)}
         for part in (config["algo"], config["algo"].get("average_policy") or {}):
             part |= {key: values[key] for key in part.keys() & values}
-    root = build_root_config(config)
-    device = prepare_process(root.device, root.threads, root.seed)
-    set_matmul_precision(root.precision, device)
+    ungrouped = build_ungrouped_config(config)
+    device = prepare_process(ungrouped.device, ungrouped.threads, ungrouped.seed)
+    set_matmul_precision(ungrouped.precision, device)
     game: Game = build(config["game"], "game", Game)
-    return game, build_algorithm(config, game, device, root.seed)
+    return game, build_algorithm(config, game, device, ungrouped.seed)
 
 
 def learn_and_check_losses(learner: Any, updates: int) -> None:
@@ -189,7 +189,7 @@ def compute_busy_seconds(events: Iterable[Any]) -> float:
     return busy / 1e6  # profiler times are in microseconds
 
 
-def print_row_results(task: str, seconds: float, overrides: Sequence[str]) -> None:
+def compute_and_print_row(task: str, seconds: float, overrides: Sequence[str]) -> None:
     """Compute a row of the output in this process, and print its results as lines of JSON.
 
     `task` is "check" or "speed". Each line contains the results so far; an exception adds the key
@@ -255,7 +255,7 @@ def measure_and_print_speeds(rows: Sequence[str], seconds: float, deadline: floa
 def main() -> None:
     """Run all checks and measurements, or only the rows that contain a word given by `--only`."""
     if sys.argv[1:2] == ["--worker"]:
-        return print_row_results(sys.argv[2], float(sys.argv[3]), sys.argv[4:])
+        return compute_and_print_row(sys.argv[2], float(sys.argv[3]), sys.argv[4:])
     deadline = monotonic() + TIME_LIMIT_S
     parser = argparse.ArgumentParser()
     parser.add_argument("--only", nargs="+", metavar="NAME", default=[])

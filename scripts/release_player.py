@@ -34,7 +34,7 @@ from poker_rl.storage.checkpoint import find_newest_snapshot, save_atomically
 from poker_rl.storage.run_files import read_config_and_manifest, read_snapshot_origin
 
 
-def collect_pretrained_player(run: Path) -> dict[str, Any]:
+def build_pretrained_snapshot(run: Path) -> dict[str, Any]:
     """Return the contents of the file: game, headline player of the run, and origin.
 
     Raises:
@@ -98,7 +98,7 @@ def main() -> None:
     if len(sys.argv) != 3 or not PLAYER_NAME_PATTERN.fullmatch(sys.argv[2]):
         sys.exit(__doc__)
     try:
-        contents = collect_pretrained_player(Path(sys.argv[1]))
+        contents = build_pretrained_snapshot(Path(sys.argv[1]))
     except ConfigError as error:
         sys.exit(str(error))
     path = PRETRAINED_FOLDER / f"{sys.argv[2]}.pt"

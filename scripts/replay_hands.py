@@ -45,7 +45,7 @@ def compute_final_payoffs(game: Game, hand: RecordedHand) -> list[int]:
 
 def compute_recorded_payoffs(game: Game, hand: RecordedHand, history: Any) -> list[Fraction]:
     """Return the chips of the game that each seat has won according to PokerKit's history."""
-    variant_game = check_phh_support(game).get_game_at_table(hand.records[0])
+    variant_game = check_phh_support(game).get_variant_at_table(hand.records[0])
     amount_per_chip = Fraction(max(history.blinds_or_straddles)) / max(variant_game.blinds)
     stacks = zip(history.finishing_stacks, history.starting_stacks, strict=True)
     return [(finishing - starting) / amount_per_chip for finishing, starting in stacks]

@@ -45,7 +45,7 @@ from poker_rl.evaluation.plots.run_curves import read_curves
 from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player
-from poker_rl.players.player_loader import load_snapshot_players, parse_spec
+from poker_rl.players.player_loader import load_players_of_snapshot, parse_trained_player_spec
 from poker_rl.reports.seed_statistics import estimate_with_interval
 from poker_rl.storage.run_files import METRICS_FILE, read_last_metrics_row, read_manifest
 
@@ -128,12 +128,12 @@ def train_experiment(
 
 def get_newest_snapshot(folder: Path) -> Path:
     """Return the newest snapshot of a run."""
-    return parse_spec(str(folder))[0]
+    return parse_trained_player_spec(str(folder))[0]
 
 
 def load_actors(game: FixedLimitPoker, folder: Path) -> list[Player]:
     """Return the actors (one or six) of the first player in a run's newest snapshot."""
-    player = next(iter(load_snapshot_players(get_newest_snapshot(folder), game, CPU).values()))
+    player = next(iter(load_players_of_snapshot(get_newest_snapshot(folder), game, CPU).values()))
     return [player.select_instance(k) for k in range(player.instance_count)]
 
 

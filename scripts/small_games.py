@@ -172,7 +172,7 @@ class Row:
         """Return the overrides for `poker-rl train`, without the seed."""
         return OVERRIDES_BY_ROW.get((self.game, self.algo), f"game={self.game} algo={self.algo}")
 
-    def list_seeds(self, max_seeds: int) -> range:
+    def list_seeds_to_train(self, max_seeds: int) -> range:
         """Return the seeds of the row: 0 for deterministic solvers, else `max_seeds` seeds."""
         return range(1 if self.algo in SOLVERS and self.algo != "mccfr" else max_seeds)
 
@@ -185,7 +185,7 @@ class Row:
         """Train the seeds that have not finished, by a sweep in `workers` processes."""
         command = [sys.executable, "-c", "from poker_rl.cli import main; main()", "train", "-m"]
         command += [*shlex.split(self.overrides), f"outputs={self.folder}", "figures=false"]
-        command += [f"seed={','.join(map(str, self.list_seeds(seeds)))}", "device=cpu"]
+        command += [f"seed={','.join(map(str, self.list_seeds_to_train(seeds)))}", "device=cpu"]
         if workers > 1:
             command += ["hydra/launcher=joblib", f"hydra.launcher.n_jobs={workers}"]
         print(f"\n{self.name}: {self.overrides}", flush=True)
@@ -216,7 +216,7 @@ class Row:
 
 def build_summary_row(row: Row, group: RunGroup) -> CsvRow:
     """Return a learner's row of rows.csv: means over its runs on a game, and the command."""
-    table = compare_seeds(group, row.game)
+    table = build_seed_comparison(group, row.game)
     (group,) = table.groups
     seeds = ",".join(str(run.config["seed"]) for run in group.runs)
     many = "-m " if len(group.runs) > 1 else ""
@@ -235,7 +235,7 @@ def build_summary_row(row: Row, group: RunGroup) -> CsvRow:
 
 def iterate_csv_rows(row: Row, group: RunGroup) -> Iterator[CsvRow]:
     """Yield a row of <game>.csv for each measurement in each run of a learner."""
-    (name,) = compare_seeds(group, row.game).measures
+    (name,) = build_seed_comparison(group, row.game).measures
     for run in group.runs:
         decisions, antes = run.get_curve(name, "decisions")
         if not len(decisions):
@@ -252,7 +252,7 @@ def iterate_csv_rows(row: Row, group: RunGroup) -> Iterator[CsvRow]:
             }
 
 
-def compare_seeds(group: RunGroup, game: str) -> Comparison:
+def build_seed_comparison(group: RunGroup, game: str) -> Comparison:
     """Return a comparison of a learner's runs on a game, to compute means over the seeds."""
     return Comparison(group.runs, CompareConfig(tags=[get_measure_of_game(game)]))
 
@@ -402,7 +402,7 @@ def select_rows_to_draw(rows: list[SavedRow]) -> list[SavedRow]:
     return [row for row in rows if row.learner in (*LEARNERS, "mccfr")]
 
 
-def save_figure(game: str, rows: list[SavedRow]) -> None:
+def draw_and_save_figure(game: str, rows: list[SavedRow]) -> None:
     """Save the figure with the curves of all learners on a game."""
     figure, axes = create_figure_and_axes(2, size=(12, 5.5))
     distance = "NashConv" if get_measure_of_game(game) == "nash_conv" else "exploitability"
@@ -469,7 +469,7 @@ def write_page(rows: Sequence[Row]) -> None:
     for game, those in games.items():
         parts += format_game_section(game, those)
         if select_rows_to_draw(those):
-            save_figure(game, those)
+            draw_and_save_figure(game, those)
     parts += format_published_section()
     write_text_atomically(PAGE, "\n\n".join(part.strip("\n") for part in parts) + "\n")
     print(f"\nwritten: {PAGE}")

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, settings
 
 from poker_rl.config import set_threads
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
-from poker_rl.storage.terminal_output import COMPILING_MESSAGE
+from poker_rl.storage.terminal_printing import COMPILING_MESSAGE
 from poker_rl.training import start_run
 
 

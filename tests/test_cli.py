@@ -27,7 +27,7 @@ from poker_rl.config.option_files import (
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.nets.precision import has_bfloat16
 from poker_rl.training import start_run
-from poker_rl.training.run_endings import DivergedError, RunInterruptedError
+from poker_rl.training.run_outcome import DivergedError, RunInterruptedError
 from poker_rl.training.start_run import train_in_folder
 
 pytestmark = pytest.mark.usefixtures("working_folder")

@@ -14,7 +14,7 @@ import pytest
 import torch
 from build_docs import find_pages
 
-from poker_rl.algos import load_algorithm
+from poker_rl.algos import create_algorithm
 from poker_rl.config import ConfigError, threads_and_numba_cache
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.games import load_game
@@ -118,13 +118,13 @@ def test_every_example_of_the_library_page_is_run():
 
 def test_overrides_without_effect_are_errors():
     with pytest.raises(ConfigError, match="game: has no effect here; allowed: settings of algo, "):
-        load_algorithm("ppo", load_game("kuhn"), "game=leduc")
+        create_algorithm("ppo", load_game("kuhn"), "game=leduc")
     with pytest.raises(ConfigError, match="seed: has no effect here"):
-        load_algorithm("ppo", load_game("kuhn"), "seed=7")
+        create_algorithm("ppo", load_game("kuhn"), "seed=7")
     with pytest.raises(ConfigError, match="ante: has no effect here; allowed: settings of game"):
         load_game("kuhn", "ante=2")
     with pytest.raises(ConfigError, match='game: "kuhn" is a name; give a game, such as load_game'):
-        load_algorithm("ppo", "kuhn")
+        create_algorithm("ppo", "kuhn")
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_library_uses_as_many_threads_as_the_command_line():
     default = compose_plain_config([])["threads"]
     assert (torch.get_num_threads(), numba.get_num_threads()) == (default, default)
     torch.set_num_threads(2)  # a later choice is kept
-    load_algorithm("ppo", load_game("kuhn"))
+    create_algorithm("ppo", load_game("kuhn"))
     assert torch.get_num_threads() == 2
 
 

@@ -9,7 +9,7 @@ from poker_rl.algos.algorithm import (
     NetworkLearner,
     Progress,
     build_algorithm,
-    load_algorithm,
+    create_algorithm,
 )
 
-__all__ = ["Algorithm", "NetworkLearner", "Progress", "build_algorithm", "load_algorithm"]
+__all__ = ["Algorithm", "NetworkLearner", "Progress", "build_algorithm", "create_algorithm"]

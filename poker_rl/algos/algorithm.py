@@ -13,7 +13,7 @@ import torch
 from poker_rl.config.build import build
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.schedules import convert_horizons_to_steps
-from poker_rl.config.target_classes import resolve_target
+from poker_rl.config.target_classes import split_target_and_settings
 from poker_rl.config.threads_and_numba_cache import set_one_thread_by_default
 from poker_rl.games.game import Game
 from poker_rl.learning import collectives
@@ -25,7 +25,7 @@ from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player
 
 CPU = torch.device("cpu")
-# The config groups and keys that a caller of `load_algorithm` may override.
+# The config groups and keys that a caller of `create_algorithm` may override.
 OVERRIDABLE_KEYS = ("algo", "net", "budget", "budget_unit", "experiment")
 
 
@@ -190,7 +190,7 @@ class NetworkLearner(ABC):
             own.module.load_state_dict(player.module.state_dict())
 
 
-def load_algorithm(
+def create_algorithm(
     name: str, game: Game, *overrides: str, seed: int = 0, device: torch.device = CPU
 ) -> Algorithm:
     """Build the untrained algorithm of `poker-rl train algo=NAME`, for self-play.
@@ -235,7 +235,7 @@ def build_algorithm(
             `net`, `opponents` or several processes.
     """
     set_one_thread_by_default()
-    algorithm_class, _ = resolve_target(config["algo"], "algo")
+    algorithm_class, _ = split_target_and_settings(config["algo"], "algo")
     if workers > 1 and getattr(algorithm_class, "per_process_parts", None) is None:
         raise ConfigError(f"workers: {algorithm_class.__name__} learns in one process; allowed: 1")
     net = build(config["net"], "net", NetConfig) if "net" in config else None

@@ -62,7 +62,11 @@ from poker_rl.config.input_checks import (
 from poker_rl.config.schedules import Schedule, ScheduleOverGradientSteps, StepUnit
 from poker_rl.games.hand_history import TablePacker
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
+from poker_rl.learning.learner_services import (
+    LearnerContext,
+    LearnerServices,
+    SharingAndSeatingSettings,
+)
 from poker_rl.learning.off_policy_actor_critic import HandReplayBuffer, OffPolicyActorCritic
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.learning.rollout import HAND_ENDED, DecisionsToMake, RolloutBatch
@@ -117,7 +121,7 @@ class APU(NetworkLearner):
         sharing: NetworkSharing = "per_agent" if self.variant in ("apu", "apu_ctrl") else "shared"
         self.services = LearnerServices(
             context,
-            NetworkAssignment(network_sharing=sharing, instances=1, seating="shuffled"),
+            SharingAndSeatingSettings(network_sharing=sharing, instances=1, seating="shuffled"),
             tables_per_instance=self.episodes_per_iteration * game.seats,
             critic_view="perfect_information",
         )
@@ -126,7 +130,7 @@ class APU(NetworkLearner):
         networks = {"actor": self._actor, "critic": self.services.build_critic(*outputs)}
         targets = {f"target_{name}": network for name, network in deepcopy(networks).items()}
         self._networks = networks | targets
-        self._learners = self._build_agent_learners()
+        self._learners = self._build_off_policy_learners()
         self._copied_actor: nn.Module | None = None  # plays the other seats in dual_apu
         if self.variant == "dual_apu":
             self._copied_actor = deepcopy(self._actor).requires_grad_(False)
@@ -152,7 +156,7 @@ class APU(NetworkLearner):
             problem = f"{episodes_at_once} at once do not divide {period}, {getattr(self, period)}"
             raise ConfigError(f"episodes_per_iteration: {problem}")
 
-    def _build_agent_learners(self) -> list[OffPolicyActorCritic]:
+    def _build_off_policy_learners(self) -> list[OffPolicyActorCritic]:
         """Build one learner per agent for the variant `apu`, else a single one for all agents."""
         learners: list[OffPolicyActorCritic] = []
         replicas = self.services.replicas
@@ -283,7 +287,7 @@ class APU(NetworkLearner):
             step = learner.updates
             loss = metrics[0] + metrics[1] - self.entropy_coef.value(step) * metrics[2]
             learning_rates = self.actor_lr.value(step), self.critic_lr.value(step)
-            norm = learner.take_step(loss, *learning_rates, self.tau)
+            norm = learner.take_step_and_move_targets(loss, *learning_rates, self.tau)
         return metrics.detach(), norm
 
     def _sync_copied_actor(self) -> None:

@@ -44,7 +44,11 @@ from poker_rl.games.tables import copy_records, tables_from_records
 from poker_rl.learning.buffers.merging_buffer import MergingBuffer, TargetBatch, TraversalDecisions
 from poker_rl.learning.deduplicated_inputs import DeduplicatedInputs
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
-from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
+from poker_rl.learning.learner_services import (
+    LearnerContext,
+    LearnerServices,
+    SharingAndSeatingSettings,
+)
 from poker_rl.learning.memory_checks import check_memory
 from poker_rl.learning.rollout import Seating
 from poker_rl.nets.action_probs import masked_log_softmax, regret_matching
@@ -66,7 +70,7 @@ class NetworkFit:
 
 
 @dataclass(kw_only=True)
-class DeepCFR(NetworkLearner, NetworkAssignment):
+class DeepCFR(NetworkLearner, SharingAndSeatingSettings):
     """Deep CFR learner; its schedules advance with the decisions in all branches of the hands."""
 
     traversals: PositiveInt
@@ -121,7 +125,7 @@ class DeepCFR(NetworkLearner, NetworkAssignment):
                 fit.buffer.add(decisions)
                 decision_count += len(decisions.replica)
             self.progress.updates += self._count_gradient_steps(self._regrets)
-            means.append([self._continue_training(fit) for fit in self._fits])
+            means.append([self._fit_network(fit) for fit in self._fits])
         self.add_progress(decision_count)
         tags = "loss/regrets", "loss/average", "gradient/norm", "gradient/norm_average"
         return dict(zip(tags, np.mean(means, 0).T.ravel().tolist(), strict=True))
@@ -156,7 +160,7 @@ class DeepCFR(NetworkLearner, NetworkAssignment):
         batches_per_epoch = max(1.0, len(fit.buffer) / self.services.replicas / self.batch_size)
         return min(fit.gradient_steps, math.ceil(self.max_epochs * batches_per_epoch))
 
-    def _continue_training(self, fit: NetworkFit) -> tuple[float, float]:
+    def _fit_network(self, fit: NetworkFit) -> tuple[float, float]:
         """Train a network further on its buffer; return mean loss and gradient norm per replica."""
         sums, steps = torch.zeros(2, device=self.services.device), self._count_gradient_steps(fit)
         for _ in range(steps):

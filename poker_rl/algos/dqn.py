@@ -41,7 +41,11 @@ from poker_rl.learning.buffers.insertion_rules import CircularInsertion
 from poker_rl.learning.buffers.replay_buffer import Column, ReplayBuffer
 from poker_rl.learning.cuda_graphs import CapturedStep, ParallelBranch
 from poker_rl.learning.gradient_steps import CapturedUpdates, OptimizerName, ReplayOptimizer
-from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
+from poker_rl.learning.learner_services import (
+    LearnerContext,
+    LearnerServices,
+    SharingAndSeatingSettings,
+)
 from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING, DecisionsToMake, RolloutBatch
 from poker_rl.nets.net_config import get_value_net_config
 from poker_rl.players.network_player import Critic, GreedyNetworkPlayer, NetworkPlayer
@@ -49,7 +53,7 @@ from poker_rl.players.player import Player, mix_with_uniform
 
 
 @dataclass(kw_only=True)
-class DQN(NetworkLearner, NetworkAssignment):
+class DQN(NetworkLearner, SharingAndSeatingSettings):
     """DQN learner; `progress` counts the decisions of all agents, but the updates of one agent."""
 
     tables: PositiveInt
@@ -165,13 +169,13 @@ class DQN(NetworkLearner, NetworkAssignment):
         interval = self.target_update_interval
         while updates:
             steps = min(updates, interval - self.progress.updates % interval)
-            self._take_steps(steps)
+            self._take_gradient_steps(steps)
             self.progress.updates += steps
             updates -= steps
             if self.progress.updates % interval == 0:
                 self._sync_target_network()
 
-    def _take_steps(self, steps: int) -> None:
+    def _take_gradient_steps(self, steps: int) -> None:
         self._updates.take_steps(steps)
 
     @torch.no_grad()

@@ -88,9 +88,9 @@ class NFSP(DQN):
         self._average_policy.add(*decisions, one_hot_actions, self.progress.iterations + 1)
         return transition_count
 
-    def _take_steps(self, steps: int) -> None:
+    def _take_gradient_steps(self, steps: int) -> None:
         if self._average_policy.buffer.min_replica_size < self.learning_starts:
-            super()._take_steps(steps)
+            super()._take_gradient_steps(steps)
             return
         self._joint_updates.take_steps(steps)
         more_average_steps = steps * (self.average_policy.gradient_steps - 1)

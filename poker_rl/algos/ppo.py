@@ -61,9 +61,9 @@ from poker_rl.learning.learner_services import (
     CriticView,
     LearnerContext,
     LearnerServices,
-    NetworkAssignment,
+    SharingAndSeatingSettings,
 )
-from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform_numbers
+from poker_rl.learning.minibatches import iterate_minibatch_indices, sample_uniform_numbers
 from poker_rl.learning.opponent_pool import OpponentPool, OpponentPoolSettings
 from poker_rl.nets.action_probs import masked_log_softmax
 from poker_rl.nets.dense import NetworkPair
@@ -74,7 +74,7 @@ MINIBATCH_MARGIN = 1.03  # on a GPU, where sizes are fixed, minibatches have 3 %
 
 
 @dataclass(kw_only=True)
-class PPO(NetworkLearner, NetworkAssignment):
+class PPO(NetworkLearner, SharingAndSeatingSettings):
     """PPO learner; its schedules count the decisions of one of its `instances`, not of all."""
 
     tables: PositiveInt
@@ -145,7 +145,7 @@ class PPO(NetworkLearner, NetworkAssignment):
             learn_from_actions=self.average_learns_actions,
         )
         self._rollout = FixedLengthRollout(self.services, self.rollout_steps, self._actor)
-        self._inputs = ppo_loss.LossInputs(self.services, self._rollout.batch)
+        self._inputs = ppo_loss.NetworkAndLossInputs(self.services, self._rollout.batch)
         self._seed = torch.zeros((), dtype=torch.int64, device=device)  # seed of the row order
         self._metric_sums = torch.zeros(len(ppo_loss.METRIC_TAGS), device=device)
         self._epoch_row_count = 0  # rows of each replica in an epoch, with padding
@@ -153,7 +153,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._prepare_data = CapturedStep(
             self._compute_loss_inputs, device, is_capturable=self.services.replicas == 1
         )
-        self._learn_epoch = CapturedStep(self._take_gradient_steps, device)
+        self._learn_epoch = CapturedStep(self._run_one_epoch, device)
         self._opponent_pool: OpponentPool | None = None
         if self.opponent_pool.play_prob:
             pool = OpponentPool(self.opponent_pool, self.services, self._actor)
@@ -183,7 +183,9 @@ class PPO(NetworkLearner, NetworkAssignment):
         self._averages.weight_ema.update(self._actor, iterations)
         metrics: dict[str, float] = {}
         if (average_policy := self._averages.average_policy) is not None:
-            average_policy.add(*self._select_averaged_decisions(), self.progress.iterations + 1)
+            average_policy.add(
+                *self._select_average_policy_decisions(), self.progress.iterations + 1
+            )
             metrics = average_policy.learn()
         updates = self.epochs * max(1, min(self.minibatches, self._epoch_row_count))
         self.progress.updates += updates
@@ -215,11 +217,13 @@ class PPO(NetworkLearner, NetworkAssignment):
             self._epoch_row_count = ceil(MINIBATCH_MARGIN * size)
             self._learn_epoch.reset()
 
-    def _select_averaged_decisions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    def _select_average_policy_decisions(
+        self,
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Return decisions for the average policy: replica, observation, mask, target, [n, ...]."""
         batch, rows = self._rollout.batch, self._inputs.columns["is_used"].nonzero()[:, 0]
         replica, observation, mask, action = (
-            self._inputs.flatten_column(column)[rows].cpu().numpy()
+            self._inputs.gather_cells(column)[rows].cpu().numpy()
             for column in (batch.replica, batch.observation, batch.mask, batch.action)
         )
         if self.average_learns_actions:
@@ -236,7 +240,7 @@ class PPO(NetworkLearner, NetworkAssignment):
         batch, inputs = self._rollout.batch, self._inputs
         inputs.update_network_inputs()
         names = ("mask", "action", "replica", "log_prob")
-        columns = {name: inputs.flatten_column(getattr(batch, name)) for name in names}
+        columns = {name: inputs.gather_cells(getattr(batch, name)) for name in names}
         mask = columns["mask"]
         replica = columns["replica"] if self.services.replicas > 1 else None
         if self._same_type is not None:  # log of a policy uniform over types, up to a constant
@@ -253,19 +257,19 @@ class PPO(NetworkLearner, NetworkAssignment):
         advantages, is_complete = compute_gae_and_completeness(
             batch, cell_values, self.gamma, self.gae_lambda, self.reward_scale
         )
-        advantage = inputs.flatten_column(advantages)
-        is_used = inputs.flatten_column(is_complete & batch.is_learner)
+        advantage = inputs.gather_cells(advantages)
+        is_used = inputs.gather_cells(is_complete & batch.is_learner)
         explained_variance = ppo_loss.compute_explained_variance(advantage, value, is_used)
         columns |= {"advantage": advantage, "target": advantage + value, "is_used": is_used}
-        columns |= {"is_complete": inputs.flatten_column(is_complete)}
+        columns |= {"is_complete": inputs.gather_cells(is_complete)}
         inputs.set_columns(columns | {"explained_variance": explained_variance})
 
-    def _take_gradient_steps(self) -> None:
+    def _run_one_epoch(self) -> None:
         """Take the gradient steps of one epoch and add their metrics to `_metric_sums`."""
         inputs, columns = self._inputs, self._inputs.columns
         count = self._rollout.batch.action.numel()
         uniform = sample_uniform_numbers(self._seed, count)[inputs.cells]
-        for index, row_weight in iterate_minibatches(
+        for index, row_weight in iterate_minibatch_indices(
             columns["replica"],
             columns["is_used"],
             uniform,

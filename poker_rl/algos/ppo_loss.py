@@ -26,7 +26,7 @@ METRIC_TAGS = (
 LOSS_COLUMNS = "mask", "action", "log_prob", "advantage", "target", "old", "old_value", "same_type"
 
 
-class LossInputs:
+class NetworkAndLossInputs:
     """Inputs of the networks and of the loss for N cells (table x step) of a rollout's batch.
 
     On a CPU these are the cells with a decision. On a GPU they are all cells of the batch, in
@@ -43,10 +43,10 @@ class LossInputs:
         self.cells: Tensor | slice = slice(None)
         self.columns: dict[str, Tensor] = {}
         self._is_on_cpu = services.device.type == "cpu"
-        columns = map(self.flatten_column, (batch.observation, batch.hidden_cards))
+        columns = map(self.gather_cells, (batch.observation, batch.hidden_cards))
         self.actor_inputs, self.critic_inputs = services.build_actor_and_critic_inputs(*columns)
 
-    def flatten_column(self, column: Tensor) -> Tensor:
+    def gather_cells(self, column: Tensor) -> Tensor:
         """Return a column of the batch at the N cells, [rows, tables, ...] -> [N, ...]."""
         return column.flatten(0, 1)[self.cells]
 
@@ -55,15 +55,15 @@ class LossInputs:
         batch, width = self._batch, self._services.input_size
         if self._is_on_cpu:
             self.cells = batch.is_decision.flatten().nonzero()[:, 0]
-            columns = map(self.flatten_column, (batch.observation, batch.hidden_cards))
+            columns = map(self.gather_cells, (batch.observation, batch.hidden_cards))
             arrays = (column.numpy() for column in columns)
             self.actor_inputs, self.critic_inputs = self._services.build_actor_and_critic_inputs(
                 *arrays
             )
         elif self._services.hidden_card_size:
             # Critic inputs are copies of the batch; actor inputs are views, and so up to date.
-            self.critic_inputs.rows[:, :width] = self.flatten_column(batch.observation)
-            self.critic_inputs.rows[:, width:] = self.flatten_column(batch.hidden_cards)
+            self.critic_inputs.rows[:, :width] = self.gather_cells(batch.observation)
+            self.critic_inputs.rows[:, width:] = self.gather_cells(batch.hidden_cards)
 
     def set_columns(self, columns: dict[str, Tensor]) -> None:
         """Set the columns to new values.
@@ -76,7 +76,7 @@ class LossInputs:
             if legal is not None:
                 names = columns.keys() & {"old", "same_type"}
                 columns |= {name: legal.gather(columns[name]) for name in names}
-                columns |= {"mask": legal.position_mask, "legal": legal.actions}
+                columns |= {"mask": legal.non_padding_mask, "legal": legal.actions}
                 columns |= {"action": legal.to_position(columns["action"]), "count": legal.counts}
             self.columns = columns
         for name, values in columns.items():

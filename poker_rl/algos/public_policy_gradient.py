@@ -37,7 +37,11 @@ from poker_rl.config.input_checks import (
 from poker_rl.config.schedules import ScheduleOverDecisions
 from poker_rl.learning.average_policy_network import AveragePolicySettings, EMAAndAveragePolicy
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
-from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
+from poker_rl.learning.learner_services import (
+    LearnerContext,
+    LearnerServices,
+    SharingAndSeatingSettings,
+)
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
 from poker_rl.players.player import Player
 
@@ -65,7 +69,9 @@ class PublicPolicyGradient(NetworkLearner):
     def __post_init__(self, context: LearnerContext) -> None:
         if context.opponents is not None:
             raise ConfigError("opponents: public_policy_gradient plays itself, and takes none")
-        assignment = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
+        assignment = SharingAndSeatingSettings(
+            network_sharing="shared", instances=1, seating="fixed"
+        )
         self.services = LearnerServices(context, assignment, tables_per_instance=1)
         self._sampled_tree = SampledBoardEvaluator(
             context.game, self.services.encoder.is_suit_invariant, self.boards, self.exploration
@@ -79,14 +85,16 @@ class PublicPolicyGradient(NetworkLearner):
     def run_iteration(self) -> dict[str, float]:
         """Evaluate the policy on sampled boards, and fit the networks to sampled decisions."""
         player = self.services.build_player(self._actor)
-        boards = self._sampled_tree.evaluate_policy(player, self.services.generator)
+        boards = self._sampled_tree.evaluate_board_decisions(player, self.services.generator)
         count = self.minibatches * self.batch_size
         weights = [board.explored_weights for board in boards]
-        metrics = self._fit_actor(*self._sample_decisions(boards, weights, count)[:3])
+        metrics = self._fit_actor(*self._sample_and_encode_decisions(boards, weights, count)[:3])
         self._averages.weight_ema.update(self._actor)
         if (average_policy := self._averages.average_policy) is not None:
             weights = [board.played_weights for board in boards]
-            observation, mask, _, probs = self._sample_decisions(boards, weights, self.average_rows)
+            observation, mask, _, probs = self._sample_and_encode_decisions(
+                boards, weights, self.average_rows
+            )
             replica = np.zeros(self.average_rows, np.int64)
             average_policy.add(replica, observation, mask, probs, self.progress.iterations + 1)
             metrics |= average_policy.learn()
@@ -97,7 +105,7 @@ class PublicPolicyGradient(NetworkLearner):
         """Return "average" (if any), "weight_average" (EMA of actor's weights) and "current"."""
         return self._averages.build_players(critic=None)
 
-    def _sample_decisions(
+    def _sample_and_encode_decisions(
         self, boards: list[BoardDecisions], weights: list[np.ndarray], count: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
         """Sample `count` decisions on all boards in proportion to `weights`.

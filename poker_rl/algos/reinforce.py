@@ -27,10 +27,14 @@ from poker_rl.algos.algorithm import NetworkLearner, Stateful
 from poker_rl.config.input_checks import PositiveFloat, PositiveInt, Probability
 from poker_rl.learning.advantages import compute_gae
 from poker_rl.learning.gradient_steps import OptimizerName, take_gradient_step
-from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
+from poker_rl.learning.learner_services import (
+    LearnerContext,
+    LearnerServices,
+    SharingAndSeatingSettings,
+)
 from poker_rl.learning.rollout import HAND_ENDED, DecisionsToMake
 from poker_rl.nets.action_probs import masked_log_softmax
-from poker_rl.players.player import Player, sample_from_logits
+from poker_rl.players.player import Player, sample_actions_and_log_probs
 
 OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
 
@@ -44,7 +48,7 @@ class MovingAverageBaseline:
 
 
 @dataclass(kw_only=True)
-class Reinforce(NetworkLearner, NetworkAssignment):
+class Reinforce(NetworkLearner, SharingAndSeatingSettings):
     """REINFORCE learner; `baseline: null` means no baseline."""
 
     hands_per_iteration: PositiveInt
@@ -101,7 +105,7 @@ class Reinforce(NetworkLearner, NetworkAssignment):
         logits = self.services.compute_logits(self._policy_network, rows)
         self._recorded_logits.append(logits)
         uniform = self.services.generator.random(len(rows.mask), np.float32)
-        return sample_from_logits(logits, rows.mask, uniform)
+        return sample_actions_and_log_probs(logits, rows.mask, uniform)
 
     def _update_baselines(
         self, decay: float, baseline_index: tuple[np.ndarray, np.ndarray], returns: np.ndarray

@@ -25,7 +25,7 @@ from poker_rl.games.public.betting_lines import (
     pack_terminal_arrays,
     propagate_policy_values,
 )
-from poker_rl.games.public.ranges import sum_compatible_reach
+from poker_rl.games.public.ranges import fill_compatible_reach_of_rows
 from poker_rl.games.public.tree import Board, PublicTree
 from poker_rl.players.player import Player
 from poker_rl.players.range_policy import BoardPolicy, RangePolicyQuery
@@ -67,7 +67,7 @@ class SampledBoardEvaluator:
         self._cached_boards: dict[tuple[int, bytes], tuple[list[Board], np.ndarray]] = {}
         self._decisions: list[BoardDecisions] = []
 
-    def evaluate_policy(
+    def evaluate_board_decisions(
         self, player: Player, generator: np.random.Generator
     ) -> list[BoardDecisions]:
         """Evaluate a player's actions on sampled boards; return all decisions on these boards."""
@@ -110,19 +110,19 @@ class SampledBoardEvaluator:
         tree = self.tree
         boards, weights = self._sample_boards(street_index, previous_board)
         # Average over the boards that share no card with the two seats' hands.
-        weights = weights / tree.boards.count_board_deals(street_index)
+        weights = weights / tree.boards.count_ways_to_deal_street(street_index)
         query = self._player, tree.streets[street_index].decision_records, boards
-        policies = list(chain.from_iterable(self.range_policy.iterate_board_policies(*query)))
+        policies = list(chain.from_iterable(self.range_policy.iterate_board_policy_groups(*query)))
         values = np.zeros(reach.shape[1:])
         for policy, weight in zip(policies, weights.tolist(), strict=True):
-            values += weight * self._evaluate_board(
+            values += weight * self._evaluate_from_board(
                 street_index, policy, reach, board_prob * weight
             )
         renamed_hands = tree.ranges.permuted_hands[previous_board.suit_permutations]
         mean: np.ndarray = np.mean([values[:, :, renaming] for renaming in renamed_hands], axis=0)
         return mean
 
-    def _evaluate_board(
+    def _evaluate_from_board(
         self, street_index: int, policy: BoardPolicy, reach: np.ndarray, board_prob: float
     ) -> np.ndarray:
         """Add a board's decisions to `_decisions`; return its counterfactual values, [L, 2, H]."""
@@ -195,9 +195,11 @@ def _fill_advantages_and_weights(
     other_reach, exploring_other_reach = np.empty((2, len(parent), len(hands)))
     for actor in range(2):
         acting_lines, other_seat = np.flatnonzero(seat == actor), 1 - actor
-        sum_compatible_reach(hands, reach[:, other_seat], acting_lines, other_reach)
+        fill_compatible_reach_of_rows(hands, reach[:, other_seat], acting_lines, other_reach)
         exploring_reach_of_other = exploring_reach[:, other_seat]
-        sum_compatible_reach(hands, exploring_reach_of_other, acting_lines, exploring_other_reach)
+        fill_compatible_reach_of_rows(
+            hands, exploring_reach_of_other, acting_lines, exploring_other_reach
+        )
     for line in range(len(parent)):
         if seat[line] >= 0:
             actor, d = seat[line], state_of_line[line]

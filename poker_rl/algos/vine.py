@@ -50,22 +50,26 @@ from poker_rl.learning.buffers.insertion_rules import CircularInsertion
 from poker_rl.learning.buffers.replay_buffer import Column, ReplayBuffer
 from poker_rl.learning.deduplicated_inputs import DeduplicatedInputs
 from poker_rl.learning.gradient_steps import build_adam, set_learning_rates, take_gradient_step
-from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
+from poker_rl.learning.learner_services import (
+    LearnerContext,
+    LearnerServices,
+    SharingAndSeatingSettings,
+)
 from poker_rl.learning.rollout import NEXT_PENDING, DecisionsToMake, Seating
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax, masked_softmax
 from poker_rl.nets.dense import NetworkPair
 from poker_rl.nets.legal_output_layer import LegalActions, list_legal_actions
 from poker_rl.nets.weight_ema import WeightEMA
-from poker_rl.players.action_values_by_rollout import MAX_TABLES, estimate_action_values
+from poker_rl.players.action_values_by_lookahead import MAX_TABLES, estimate_action_values
 from poker_rl.players.network_player import NetworkPlayer
-from poker_rl.players.player import Player, sample_from_logits
+from poker_rl.players.player import Player, sample_actions_and_log_probs
 
 ADAM_EPSILON = 1e-5
 METRIC_TAGS = ("loss/policy", "loss/value", "policy/entropy", "policy/kl", "gradient/norm")
 
 
 @dataclass(kw_only=True)
-class Vine(NetworkLearner, NetworkAssignment):
+class Vine(NetworkLearner, SharingAndSeatingSettings):
     """Vine learner; its schedules advance with each decision played, in rollouts too."""
 
     tables: PositiveInt
@@ -122,7 +126,9 @@ class Vine(NetworkLearner, NetworkAssignment):
     def run_iteration(self) -> dict[str, float]:
         """Play `rollout_steps` actions at every table, value all likely actions, and learn."""
         self._rollout_decisions = 0
-        batch = self.services.rollout.play_steps(self._choose_and_value_actions, self.rollout_steps)
+        batch = self.services.rollout.play_steps(
+            self._choose_actions_and_store_values, self.rollout_steps
+        )
         metric_sums = torch.zeros(len(METRIC_TAGS), device=self.services.device)
         step = self.progress.decisions
         set_learning_rates(self._optimizer, self.actor_lr.value(step), self.critic_lr.value(step))
@@ -159,13 +165,15 @@ class Vine(NetworkLearner, NetworkAssignment):
         super().warm_start_from_player(player)  # copies the player's critic to the EMA
         self._critic.load_state_dict(self._critic_ema.module.state_dict())
 
-    def _choose_and_value_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:
+    def _choose_actions_and_store_values(
+        self, rows: DecisionsToMake
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Choose actions by the policy; put the values of all likely actions into the buffer."""
         services = self.services
         legal = list_legal_actions(rows.mask, services.device)
         with torch.no_grad():
             logits = services.compute_logits(self._actor_ema.module, rows, legal)
-            policy = masked_softmax(logits, legal.position_mask).double().cpu().numpy()  # [B, L]
+            policy = masked_softmax(logits, legal.non_padding_mask).double().cpu().numpy()  # [B, L]
         self._estimate_and_store_values(rows, legal.actions.cpu().numpy(), policy)
         position, log_prob = services.sample_from_probs(policy)
         return legal.to_action(position), log_prob
@@ -233,7 +241,9 @@ class Vine(NetworkLearner, NetworkAssignment):
             legal = list_legal_actions(mask, services.device)
             logits = compute_outputs(self._actor_ema.module, rows, legal)
             uniform = services.generator.random(len(rows), np.float32)
-            position, _ = sample_from_logits(logits, legal.position_mask.cpu().numpy(), uniform)
+            position, _ = sample_actions_and_log_probs(
+                logits, legal.non_padding_mask.cpu().numpy(), uniform
+            )
             return legal.to_action(position)
 
         def estimate_values(rows: np.ndarray) -> np.ndarray:
@@ -248,7 +258,7 @@ class Vine(NetworkLearner, NetworkAssignment):
         rows = self._buffer.sample(self.batch_size)
         observation, count = rows["observation"].float(), rows["count"].long()
         legal = LegalActions(rows["action"].long(), count)
-        is_tried = legal.position_mask  # [K, B, width]
+        is_tried = legal.non_padding_mask  # [K, B, width]
         weight = torch.where(count > 1, 1.0, 1 / self.single_action_share)
         with self.services.timer.time_networks():
             logits, value = self._actor_critic(observation, legal)  # [K, B, width], [K, B, 1]

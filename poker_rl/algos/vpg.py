@@ -42,7 +42,11 @@ from poker_rl.config.schedules import ScheduleOverInstanceDecisions
 from poker_rl.learning.advantages import compute_gae
 from poker_rl.learning.deduplicated_inputs import DeduplicatedInputs
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
-from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
+from poker_rl.learning.learner_services import (
+    LearnerContext,
+    LearnerServices,
+    SharingAndSeatingSettings,
+)
 from poker_rl.learning.rollout import DecisionsToMake, RolloutBatch, concatenate_batches
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
 from poker_rl.nets.weight_ema import WeightEMA
@@ -52,7 +56,7 @@ MAX_ROUNDS = 1000  # limit on the rounds of a batch, each of `hands_per_iteratio
 
 
 @dataclass(kw_only=True)
-class VPG(NetworkLearner, NetworkAssignment):
+class VPG(NetworkLearner, SharingAndSeatingSettings):
     """VPG learner; its schedules count the decisions of one of its instances, not of all."""
 
     hands_per_iteration: PositiveInt

@@ -17,10 +17,10 @@ from io import TextIOWrapper
 from typing import NoReturn
 
 from poker_rl import __version__
-from poker_rl.cli.commands import run_folder_command, run_list, run_settings_command, run_train
+from poker_rl.cli.commands import run_command_with_settings, run_folder_command, run_list, run_train
 from poker_rl.config.input_checks import ConfigError, suggest_allowed
 from poker_rl.storage.disk import name_path_in_errors
-from poker_rl.storage.terminal_output import format_os_error, print_error, print_line
+from poker_rl.storage.terminal_printing import format_os_error, print_error, print_line
 
 PROGRAM_HELP = """\
 poker-rl: reinforcement learning for poker, measured by the exact distance to Nash
@@ -52,14 +52,14 @@ COMMANDS: dict[str, Callable[[list[str]], int] | str] = {
     "tournament": "poker_rl.reports.play_tournament.play_tournament",
     "play": "poker_rl.play.play_launcher.start_play",
     "advise": "poker_rl.play.advise_position.print_advice",
-    "review": "poker_rl.play.review_recorded_hands.review_hands",
+    "review": "poker_rl.play.review_recorded_hands.print_and_save_review",
     "compare": "poker_rl.reports.compare_runs.compare_runs",
     "sweep": partial(
         run_folder_command, "sweep", "poker_rl.sweeps.job_outcomes.print_and_save_progress"
     ),
     "watch": partial(run_folder_command, "watch", "poker_rl.reports.watch_run.watch_run"),
     "report": "poker_rl.reports.html_report.write_report",
-    "export": "poker_rl.reports.export_player.export_files",
+    "export": "poker_rl.reports.export_hands_and_players.export_files",
     "tune": "poker_rl.sweeps.tune.tune",
     "list": run_list,
 }
@@ -105,5 +105,5 @@ def run_command(arguments: list[str]) -> int:
     if command is None:
         raise ConfigError(f"{name}: no such command; {suggest_allowed(name, COMMANDS)}")
     if isinstance(command, str):
-        return run_settings_command(name, command, arguments[1:])
+        return run_command_with_settings(name, command, arguments[1:])
     return command(arguments[1:])

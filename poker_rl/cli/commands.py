@@ -25,7 +25,7 @@ from poker_rl.config.option_files import (
     to_plain_dict,
 )
 from poker_rl.config.plugins import check_optional_packages
-from poker_rl.storage.terminal_output import print_error, print_line
+from poker_rl.storage.terminal_printing import print_error, print_line
 
 SETTING_PATTERN = re.compile(r"\w+=")  # matches an override key=value
 DASHED_SETTING_PATTERN = re.compile(r"unrecognized arguments: --([a-z]\w+)(?=[=\s]|$)")
@@ -90,7 +90,7 @@ class ArgumentParser(argparse.ArgumentParser):
         raise ConfigError(message)
 
 
-def format_main_settings(command: str, comments: Mapping[str, str]) -> str:
+def format_main_settings_help(command: str, comments: Mapping[str, str]) -> str:
     """Return the help text on the main settings of a command, from their comments."""
     width = max(map(len, comments)) + 5
     lines = [
@@ -100,7 +100,7 @@ def format_main_settings(command: str, comments: Mapping[str, str]) -> str:
     return "\n".join([*lines, f"\n`poker-rl {command} --help=all` has all settings.\n"])
 
 
-def run_settings_command(name: str, function_name: str, arguments: list[str]) -> int:
+def run_command_with_settings(name: str, function_name: str, arguments: list[str]) -> int:
     """Run a command with settings in conf/<name>.yaml, or print its help; return the exit code.
 
     The function named `function_name` takes `config`, a dataclass of the settings, and may take:
@@ -119,7 +119,7 @@ def run_settings_command(name: str, function_name: str, arguments: list[str]) ->
         if namespace.help == "short":
             usage = re.split(r"^\w+: ", usage, maxsplit=1, flags=re.MULTILINE)[0]
             main_comments = islice(read_comments(defaults_path, "").items(), MAIN_SETTING_COUNT)
-            usage += format_main_settings(name, dict(main_comments))
+            usage += format_main_settings_help(name, dict(main_comments))
         print_line(f"{usage}\n{GAME_HELP if groups else CONFIG_DIR_HELP}")
         return 0
 
@@ -135,7 +135,7 @@ def run_settings_command(name: str, function_name: str, arguments: list[str]) ->
     option_dirs = list_option_dirs(namespace.config_dir)
 
     from poker_rl.config.compose import compose_plain_config
-    from poker_rl.config.overrides import read_command_settings
+    from poker_rl.config.overrides import compose_command_settings
 
     group_config = None
     if words["groups"]:
@@ -144,7 +144,7 @@ def run_settings_command(name: str, function_name: str, arguments: list[str]) ->
             if group_config.get(group) is None:
                 raise ConfigError(f"{group}: missing; give {group}=…")
     config_class = annotations["config"]
-    settings = read_command_settings(defaults_path, words["settings"], config_class, option_dirs)
+    settings = compose_command_settings(defaults_path, words["settings"], config_class, option_dirs)
     values = {
         "config": config_class(**convert_fields(config_class, settings, "", {})),
         "group_config": group_config,
@@ -170,7 +170,7 @@ def run_train(arguments: list[str]) -> int:
         launcher_overrides: list[str] = []
         jobs = [namespace.overrides]
         if namespace.multirun:
-            launcher_overrides, jobs = compose.split_sweep_into_jobs(namespace.overrides)
+            launcher_overrides, jobs = compose.split_launcher_and_job_overrides(namespace.overrides)
         composed = compose.compose_config(jobs[0])
         if namespace.help:
             print_train_help(option_dirs)
@@ -199,7 +199,7 @@ def print_train_help(option_dirs: list[Path]) -> None:
     comments = {group: ", ".join(options_by_group[group]) for group in ("game", "algo")}
     comments |= read_comments(SHIPPED_OPTION_DIR / "config.yaml", "")
     main_comments = {key: comments[key] for key in ("game", "algo", "budget", "seed", "name")}
-    print_line(f"{COMMAND_HELP['train']}\n\n{format_main_settings('train', main_comments)}")
+    print_line(f"{COMMAND_HELP['train']}\n\n{format_main_settings_help('train', main_comments)}")
 
 
 def run_list(arguments: list[str]) -> int:

@@ -25,7 +25,7 @@ from poker_rl.config.input_checks import (
     suggest_allowed,
 )
 from poker_rl.config.schedules import Constant, Schedule
-from poker_rl.config.target_classes import get_field_annotation, resolve_target
+from poker_rl.config.target_classes import get_field_annotation, split_target_and_settings
 
 ALLOWED_INTEGERS = Range(-MAX_INTEGER, MAX_INTEGER)
 SCALAR_DESCRIPTIONS = {
@@ -43,7 +43,7 @@ def build(config: object, path: str, expected_type: Any = object, **runtime: Any
     have the protocol's methods. The message of a ConfigError begins with `path`, the dotted key of
     the settings, such as `algo`. Arguments in `runtime` that the class does not take are ignored.
     """
-    target, field_values = resolve_target(config, path)
+    target, field_values = split_target_and_settings(config, path)
     if getattr(expected_type, "_is_protocol", False):
         methods = [name for name, member in vars(expected_type).items() if callable(member)]
         is_match = all(hasattr(target, name) for name in methods if not name.startswith("_"))

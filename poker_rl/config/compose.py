@@ -55,7 +55,7 @@ warnings.filterwarnings("ignore", message="The version_base parameter is depreca
 
 
 @dataclass(kw_only=True, frozen=True)
-class RootConfig:
+class UngroupedConfig:
     """Settings of a run that belong to no group; conf/config.yaml explains each of them."""
 
     seed: Seed
@@ -123,7 +123,7 @@ def get_config_loader() -> ConfigLoader:
 
 def compose_config(overrides: Sequence[str]) -> ComposedConfig:
     """Compose a run's settings by Hydra; works only in the context of `initialize_hydra`."""
-    hydra_config = compose_with_hydra("config", _to_hydra_texts(overrides))
+    hydra_config = compose_with_hydra("config", _to_hydra_overrides(overrides))
     config: Any = OmegaConf.to_container(hydra_config)
     option_by_group = config.pop("hydra")["runtime"]["choices"]
     return ComposedConfig(config, list(overrides), option_by_group)
@@ -131,7 +131,7 @@ def compose_config(overrides: Sequence[str]) -> ComposedConfig:
 
 def read_setting_comments(overrides: Sequence[str], option_dirs: Sequence[Path]) -> dict[str, str]:
     """Return the comments on settings, by dotted key, in the option files that a run uses."""
-    texts = _to_hydra_texts(overrides)
+    texts = _to_hydra_overrides(overrides)
     comments: dict[str, str] = {}
     for option in get_config_loader().compute_defaults_list("config", texts, RunMode.RUN).defaults:
         paths = (folder / f"{option.config_path}.yaml" for folder in option_dirs)
@@ -154,18 +154,18 @@ def compose_plain_config(
         return to_plain_dict(compose_config(overrides).config)
 
 
-def compose_outputs_and_run_folder(composed: ComposedConfig) -> tuple[str, Path]:
+def get_outputs_and_run_folder(composed: ComposedConfig) -> tuple[str, Path]:
     """Return the setting `outputs`, and the folder of the run, <outputs>/<game>/<algo>/<name>."""
     config, options = to_plain_dict(composed.config), composed.option_by_group
     parts = (config["outputs"], options.get("game"), options.get("algo"), config["name"])
     return str(config["outputs"]), Path(*map(str, parts))
 
 
-def split_sweep_into_jobs(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+def split_launcher_and_job_overrides(overrides: Sequence[str]) -> tuple[list[str], list[list[str]]]:
     """Return the overrides of Hydra's launcher, and a list of overrides for each job."""
     launcher_overrides: list[str] = []
     values_by_key: dict[str, list[str]] = {}
-    parsed = parse_overrides(overrides, RootConfig, get_config_loader(), allow_sweeps=True)
+    parsed = parse_overrides(overrides, UngroupedConfig, get_config_loader(), allow_sweeps=True)
     for text, override in zip(overrides, parsed, strict=True):
         key = override.get_key_element()
         if override.is_hydra_override():
@@ -192,10 +192,10 @@ def _split_into_single_overrides(override: Override) -> list[str]:
     return [f"{key}={value}" for value in values]
 
 
-def _to_hydra_texts(overrides: Sequence[str]) -> list[str]:
+def _to_hydra_overrides(overrides: Sequence[str]) -> list[str]:
     """Convert overrides to Hydra's grammar, such as net=null (no option of a group) to ~net."""
     texts = []
-    for override in parse_overrides(overrides, RootConfig, get_config_loader()):
+    for override in parse_overrides(overrides, UngroupedConfig, get_config_loader()):
         key, text = override.key_or_group, str(override.input_line)
         if override.is_hydra_override():
             raise ConfigError(f"{key}: has no effect here; a sweep (-m) takes hydra/launcher=NAME")
@@ -232,7 +232,7 @@ def _explain_hydra_error(error: Exception) -> str:
         parent_key, dot, word = str(cause.full_key).rpartition(".")
         yaml_keys = iterate_yaml_keys(OmegaConf.to_yaml(siblings))
         keys = {f"{parent_key}{dot}{key}" for _, key, _ in yaml_keys}
-        root_keys = {field.name for field in fields(RootConfig)}
+        root_keys = {field.name for field in fields(UngroupedConfig)}
         hint = suggest_allowed(word, siblings, keys | root_keys)
         return f"{cause.full_key}: no such setting; {hint}"
     if match := NO_MATCH_ERROR.search(str(error)):

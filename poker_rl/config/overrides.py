@@ -56,7 +56,7 @@ def parse_overrides(
         elif not FUNCTION_CALL_PATTERN.match(value):
             # For a setting, 4k means the number 4000; for a group, it may be the name of an option.
             is_setting = "." in key or key in annotation_by_name
-            convert_word = _expand_number_suffix if is_setting else _quote_word
+            convert_word = _expand_suffix_or_quote_word if is_setting else _quote_word
             value = VALUE_WORD_PATTERN.sub(_quote_text_word if is_text else convert_word, value)
         try:
             parsed += parser.parse_overrides([key + separator + value])
@@ -69,7 +69,7 @@ def parse_overrides(
     return parsed
 
 
-def read_command_settings(
+def compose_command_settings(
     path: Path, overrides: Sequence[str], config_class: type[Any], option_dirs: Sequence[Path] = ()
 ) -> dict[str, Any]:
     """Return the settings of a command, read from its YAML file and changed by overrides.
@@ -92,7 +92,7 @@ def read_command_settings(
     return settings | changes
 
 
-def _expand_number_suffix(word: re.Match[str]) -> str:
+def _expand_suffix_or_quote_word(word: re.Match[str]) -> str:
     """Convert a number such as 4M to 4e6; put any other word in quotes if Hydra needs them."""
     match = SUFFIXED_NUMBER_PATTERN.fullmatch(word[0])
     return match[1] + {"k": "e3", "M": "e6"}[match[2]] if match else _quote_word(word)

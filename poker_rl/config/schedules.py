@@ -28,7 +28,7 @@ from poker_rl.config.input_checks import (
     error_prefix,
     format_value,
 )
-from poker_rl.config.target_classes import get_field_annotation, resolve_target
+from poker_rl.config.target_classes import get_field_annotation, split_target_and_settings
 
 STEP_RANGE = Range(1)
 StepCount = Annotated[float, STEP_RANGE]
@@ -133,13 +133,13 @@ def _convert_horizons(
     """Return an object's settings with all horizons converted to steps, also in nested objects."""
     if "_target_" not in config:
         return dict(config)  # `build` will reject settings without a class
-    target, settings = resolve_target(config, path)
+    target, settings = split_target_and_settings(config, path)
     converted = dict(config)
     for name in (field.name for field in fields(target)):
         value = settings.get(name)
         if not isinstance(value, Mapping):
             continue
-        step_unit = _find_step_unit(get_field_annotation(target, name))
+        step_unit = _find_step_unit_in_annotation(get_field_annotation(target, name))
         if step_unit is None:
             converted[name] = _convert_horizons(value, f"{path}.{name}", budget, budget_unit)
         elif "horizon" in value:
@@ -147,12 +147,14 @@ def _convert_horizons(
             if divisor not in STEP_RANGE:
                 divisor = 1  # no divisor, or one that `build` will reject
             with error_prefix(f"{path}.{name}.horizon"):
-                horizon = _convert_horizon(value, budget / divisor, step_unit.unit, budget_unit)
+                horizon = _convert_horizon_to_steps(
+                    value, budget / divisor, step_unit.unit, budget_unit
+                )
             converted[name] = {**value, "horizon": horizon}
     return converted
 
 
-def _convert_horizon(
+def _convert_horizon_to_steps(
     schedule: Mapping[str, Any], budget_steps: float, unit: str, budget_unit: object
 ) -> Any:
     """Return a horizon in steps of `unit`; a share of the budget needs `budget_unit` == `unit`."""
@@ -175,11 +177,11 @@ def _convert_horizon(
     )
 
 
-def _find_step_unit(annotation: Any) -> StepUnit | None:
+def _find_step_unit_in_annotation(annotation: Any) -> StepUnit | None:
     """Return the `StepUnit` in a field's annotation; None if the field is no schedule."""
     if isinstance(annotation, StepUnit):
         return annotation
-    return next(filter(None, map(_find_step_unit, get_args(annotation))), None)
+    return next(filter(None, map(_find_step_unit_in_annotation, get_args(annotation))), None)
 
 
 def find_exhausted_learning_rate(
@@ -189,10 +191,10 @@ def find_exhausted_learning_rate(
 
     Schedules that count other steps than the budget are left out.
     """
-    target, settings = resolve_target(config, path)
+    target, settings = split_target_and_settings(config, path)
     for name in (field.name for field in fields(target)):
         schedule = settings.get(name)
-        step_unit = _find_step_unit(get_field_annotation(target, name))
+        step_unit = _find_step_unit_in_annotation(get_field_annotation(target, name))
         if step_unit is None or step_unit.unit != budget_unit or not isinstance(schedule, Mapping):
             continue
         if not (name == "lr" or name.endswith("_lr")) or schedule.get("end") != 0:

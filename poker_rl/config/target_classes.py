@@ -54,7 +54,7 @@ def settings_to_dict(settings: Any) -> dict[str, Any]:
     return state
 
 
-def resolve_target(config: object, path: str) -> tuple[type[Any], dict[str, Any]]:
+def split_target_and_settings(config: object, path: str) -> tuple[type[Any], dict[str, Any]]:
     """Return the dataclass that `_target_` names, and a dictionary of the other settings."""
     if not isinstance(config, Mapping) or "_target_" not in config:
         raise ConfigError(

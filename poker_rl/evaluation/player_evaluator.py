@@ -130,29 +130,29 @@ class PlayerEvaluator:
         """Return all results of a player; with several instances, their means and percentiles."""
         if self.tree is None:
             results_by_instance = [
-                self._evaluate_by_matches(name, player.select_instance(k), exact)
+                self._evaluate_without_game_tree(name, player.select_instance(k), exact)
                 for k in range(player.instance_count)
             ]
         else:
-            policies = self.compute_player_policies(self.tree, player)
+            policies = self.compute_instance_policies(self.tree, player)
             if self._other_seats_player is not None:
-                others = self.compute_player_policies(self.tree, self._other_seats_player)
+                others = self.compute_instance_policies(self.tree, self._other_seats_player)
                 policies = np.where((self.tree.infoset_seat == 0)[:, None], policies, others)
             results_by_instance = [self.evaluate_exactly(name, self.tree, p) for p in policies]
         results_by_measure = zip(*results_by_instance, strict=True)
         return list(chain.from_iterable(map(self._summarize_instances, results_by_measure)))
 
-    def _evaluate_by_matches(self, name: str, player: Player, exact: bool) -> list[Result]:
+    def _evaluate_without_game_tree(self, name: str, player: Player, exact: bool) -> list[Result]:
         results = []
         if exact:
             from poker_rl.evaluation.exact.public_tree_evaluator import evaluate_on_public_tree
 
-            results = self._list_exact_results(name, *evaluate_on_public_tree(self._game, player))
+            results = self._to_exact_results(name, *evaluate_on_public_tree(self._game, player))
         for opponent_name, opponent in self._opponents.items():
             results.append(self._play_match(player, opponent, opponent_name, player_name=name))
         return results
 
-    def compute_player_policies(self, tree: GameTree, player: Player) -> np.ndarray:
+    def compute_instance_policies(self, tree: GameTree, player: Player) -> np.ndarray:
         """Return the policies of a player's K instances on a game tree, [K, I, A]."""
         records = np.tile(tree.infoset_records, player.instance_count)
         probs = compute_checked_probs(self._game, player, records)
@@ -162,9 +162,9 @@ class PlayerEvaluator:
         """Return the exact results of a policy [I, A] that acts in all seats."""
         seat_values, best_values, _ = evaluate_policy(tree, policy)
         gains = np.maximum(best_values - seat_values, 0.0)
-        return self._list_exact_results(name, gains, seat_values)
+        return self._to_exact_results(name, gains, seat_values)
 
-    def _list_exact_results(
+    def _to_exact_results(
         self, name: str, seat_gains: np.ndarray, seat_values: np.ndarray
     ) -> list[Result]:
         """Convert best-response gains and values in chips a hand, both [seats], to results."""
@@ -224,7 +224,7 @@ class PlayerEvaluator:
         figures |= build_hand_grid_figures(self._game, players)
         if self.tree is not None:
             for name, player in players.items():
-                policy = self.compute_player_policies(self.tree, player)[0]
+                policy = self.compute_instance_policies(self.tree, player)[0]
                 if (figure := draw_policy(self.tree, policy, name)) is not None:
                     figures[f"policy_{name}"] = figure
         return figures

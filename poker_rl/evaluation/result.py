@@ -42,7 +42,7 @@ class Result:
         return f"{self.player}/{self.measure}"
 
     @property
-    def formatted_value(self) -> str:
+    def value_and_interval_text(self) -> str:
         """The value and its interval as text, without the unit."""
         if isinstance(self.value, int) and self.half_width is None:  # a count
             return f"{self.value:,}"
@@ -55,7 +55,7 @@ class Result:
 
     def __str__(self) -> str:
         kind = "" if self.measure == self.kind.replace(" ", "/") else f" ({self.kind})"
-        return f"{self.formatted_value} {self.unit}{kind}"
+        return f"{self.value_and_interval_text} {self.unit}{kind}"
 
 
 def get_result_scale_and_unit(game: Game) -> tuple[float, str]:
@@ -75,7 +75,7 @@ def results_to_metrics(results: Iterable[Result]) -> dict[str, float]:
     return values
 
 
-def select_first_result_by_player(results: Iterable[Result]) -> list[Result]:
+def select_first_result_of_each_player(results: Iterable[Result]) -> list[Result]:
     """Return the first result of each player, in the order of `results`."""
     first_results: dict[str, Result] = {}
     for result in results:
@@ -101,7 +101,7 @@ def select_summary_results(results: Sequence[Result]) -> list[Result]:
     """Return the main results of the headline player, and the first result of each other one."""
     main_results = select_headline_results(results)
     main_results.pop("nash_conv", None)  # redundant: exploitability times the number of seats
-    return [*main_results.values(), *select_first_result_by_player(results)[1:]]
+    return [*main_results.values(), *select_first_result_of_each_player(results)[1:]]
 
 
 def format_number(value: float, half_width: float | None = None) -> str:

@@ -22,7 +22,7 @@ from poker_rl.games.poker.display.view import (
     list_seat_roles,
 )
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.poker.position_notation import copy_table_with_cards, format_actions
+from poker_rl.games.poker.position_notation import copy_table_for_each_hand, format_actions
 from poker_rl.games.poker.table_dtypes import FOLD, FULL_POT
 from poker_rl.games.tables import Tables
 from poker_rl.players.player import Player, compute_checked_probs
@@ -61,7 +61,7 @@ def compute_hand_grid(
     """
     cards = [card for card in range(MAX_RANKS * MAX_SUITS) if card not in board_cards]
     hands = np.array(list(combinations(cards, 2)))  # the higher card is the second one
-    records = copy_table_with_cards(game, record, hands, board_cards)
+    records = copy_table_for_each_hand(game, record, hands, board_cards)
     action_probs = compute_checked_probs(game, player, records)  # [H, A]
     probs = action_probs @ np.eye(ACTION_TYPE_COUNT)[game.action_types]
     low_rows, high_rows = MAX_RANKS - 1 - hands.T // MAX_SUITS  # row 0 is the ace
@@ -80,7 +80,7 @@ def compute_hand_grid_of_table(
     game: DisplayedPoker, player: Player, record: np.void
 ) -> StartingHandGrid:
     """Compute the grid for the seat to act at a table; the title names seat, board and actions."""
-    variant_game = game.get_game_at_table(record)
+    variant_game = game.get_variant_at_table(record)
     board_text = variant_game.infoset_name(record).split(" ")[1].partition("|")[2]
     board_cards = get_visible_board(variant_game, record)
     title = describe_seat(variant_game, int(record["to_act"]))

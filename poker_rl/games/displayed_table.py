@@ -99,7 +99,7 @@ class DisplayedGame(Game):
         actions: list[int] = np.flatnonzero(legal_mask).tolist()
         return actions
 
-    def play_each(self, record: np.void, actions: Sequence[int]) -> np.ndarray:
+    def compute_next_records(self, record: np.void, actions: Sequence[int]) -> np.ndarray:
         """Return copies of a table after each of N legal actions of the seat to act, [N]."""
         tables = tables_from_records(self, np.array([record] * len(actions), self.table_dtype))
         tables.step(np.array(actions, np.int64))

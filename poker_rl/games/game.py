@@ -56,7 +56,7 @@ def jit(function: Any) -> Any:
     return numba.njit(function, cache=True, nogil=True, error_model="numpy", forceinline=True)
 
 
-def vectorized_jit(*, reorder_sums: bool) -> Any:
+def simd_jit(*, reorder_sums: bool) -> Any:
     """Return a decorator like `jit` that compiles loops over arrays to vector instructions.
 
     With `reorder_sums` the compiled code may add the terms of a sum in another order than the

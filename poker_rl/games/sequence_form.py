@@ -69,7 +69,7 @@ def build_sequence_form(tree: GameTree) -> SequenceForm:
     part_of_infoset = tree.infoset_seat.astype(np.int64)
     first_part_of_seat = np.arange(seats + 1)
     if is_large:
-        part_of_infoset, first_part_of_seat = _assign_parts(tree, decision_nodes)
+        part_of_infoset, first_part_of_seat = _divide_infosets_by_hand(tree, decision_nodes)
     part_count = first_part_of_seat[-1]
     run_start = np.flatnonzero(np.diff(part_of_infoset, prepend=-1))
     run_end = np.append(run_start[1:], tree.infoset_count)
@@ -105,7 +105,9 @@ def build_sequence_form(tree: GameTree) -> SequenceForm:
     )
 
 
-def _assign_parts(tree: GameTree, decision_nodes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _divide_infosets_by_hand(
+    tree: GameTree, decision_nodes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
     """Divide the information sets of each seat into parts, one for each private hand.
 
     Two deals give a seat the same hand if both lead to one information set of the seat, or if a
@@ -194,7 +196,7 @@ def write_leaf_values(sequences, part, reach, counterfactual_values):
 
 
 @jit
-def write_root_leaf_values(sequences, seat, reach, counterfactual_values):
+def write_leaf_values_of_root(sequences, seat, reach, counterfactual_values):
     """Write the counterfactual value of a seat's root, from hands that end before the seat acts."""
     counterfactual_values[sequences.legal_mask.size + seat] = 0
     group = len(sequences.first_run_of_part) - 1 + seat

@@ -25,7 +25,7 @@ def deal_loop(definitions, tables, rows):
         start(definition, table)
 
 
-def rule_loop(definitions, tables, rows):
+def table_rule_loop(definitions, tables, rows):
     """Call a rule that only changes the table, such as `start`, at each table."""
     for i in prange(len(rows)):
         rule(definitions[tables[rows[i]].variant], tables[rows[i]])
@@ -37,7 +37,7 @@ def output_rule_loop(definitions, tables, rows, out):
         rule(definitions[tables[rows[i]].variant], tables[rows[i]], out[i])
 
 
-def acting_seat_rule_loop(definitions, tables, rows, out):
+def acting_seat_output_rule_loop(definitions, tables, rows, out):
     """Call a rule that writes what a seat sees, such as `observe`, for each seat to act."""
     for i in prange(len(rows)):
         table = tables[rows[i]]
@@ -65,10 +65,12 @@ def replay_loop(definitions, tables, rows, action_lines, move_counts):
     return illegal_count
 
 
-def observe_log_chips_loop(definitions, tables, rows, logarithms, out):
+def observe_sorted_log_chips_loop(definitions, tables, rows, logarithms, out):
     for i in prange(len(rows)):
         table = tables[rows[i]]
-        observe_log_chips(definitions[table.variant], table, table.to_act, logarithms, out[i])
+        observe_sorted_log_chips(
+            definitions[table.variant], table, table.to_act, logarithms, out[i]
+        )
 
 
 def observe_history_loop(definitions, tables, rows, out, lengths):
@@ -104,8 +106,8 @@ def step_autoreset_loop(
 def compile_loop(loop: Any, rules: ModuleType, parallel: bool, rule: str = "") -> Any:
     """Compile a loop for the rules of a game; numba caches the machine code on disk.
 
-    `rule` is the name of the rule that `rule_loop`, `output_rule_loop` or `acting_seat_rule_loop`
-    calls; the other loops need none.
+    `rule` is the name of the rule that `table_rule_loop`, `output_rule_loop` or
+    `acting_seat_output_rule_loop` calls; the other loops need none.
     """
     loop_globals = {
         **vars(rules),

@@ -11,15 +11,15 @@ import numpy as np
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game, jit
 from poker_rl.games.table_loops import (
-    acting_seat_rule_loop,
+    acting_seat_output_rule_loop,
     compile_loop,
     deal_loop,
     observe_history_loop,
     output_rule_loop,
     replay_loop,
-    rule_loop,
     step_autoreset_loop,
     step_loop,
+    table_rule_loop,
 )
 
 MIN_PARALLEL_ROWS = 4096  # with fewer rows, starting threads costs more than it saves
@@ -63,12 +63,12 @@ class Tables:
         self, loop: Any, rows: np.ndarray | None, *arrays: np.ndarray | None, rule: str = ""
     ) -> Any:
         """Run a loop of `table_loops` and return its result; see `compile_loop` for `rule`."""
-        rows = self._select_rows(rows)
+        rows = self._resolve_rows(rows)
         parallel = len(rows) >= MIN_PARALLEL_ROWS and numba.get_num_threads() > 1
         compiled_loop = compile_loop(loop, self.game.rules, parallel, rule)
         return compiled_loop(self._definitions, self.records, rows, *arrays)
 
-    def _select_rows(self, rows: np.ndarray | None) -> np.ndarray:
+    def _resolve_rows(self, rows: np.ndarray | None) -> np.ndarray:
         return self._all_rows if rows is None else np.ascontiguousarray(rows, np.int64)
 
     def deal(
@@ -87,13 +87,13 @@ class Tables:
         if decks is None:
             self.run_compiled_loop(deal_loop, rows)
             return
-        rows = self._select_rows(rows)
+        rows = self._resolve_rows(rows)
         decks = np.broadcast_to(decks, (len(rows), decks.shape[-1]))
         variants = np.broadcast_to(variants, len(rows))
         check_decks(self.game, decks, variants)
         self.records["deck"][rows, : decks.shape[1]] = decks
         self.records["variant"][rows] = variants
-        self.run_compiled_loop(rule_loop, rows, rule="start")
+        self.run_compiled_loop(table_rule_loop, rows, rule="start")
 
     def gather_definitions(self) -> np.ndarray:
         """Return the definition in play at each table, [B] records."""
@@ -112,19 +112,19 @@ class Tables:
         """Return the array [B, size] that a rule writes; raise ConfigError if the game lacks it."""
         if not size:
             raise ConfigError(f"game: {self.game.name} has no rule `{rule}`")
-        out = np.zeros((len(self._select_rows(rows)), size), dtype)
+        out = np.zeros((len(self._resolve_rows(rows)), size), dtype)
         self.run_compiled_loop(loop, rows, out, rule=rule)
         return out
 
     def observe(self, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the observation of each seat to act, [B, W] of `game.feature_dtype`."""
         size, dtype = self.game.observation_size, self.game.feature_dtype
-        return self._apply_rule(acting_seat_rule_loop, "observe", rows, size, dtype)
+        return self._apply_rule(acting_seat_output_rule_loop, "observe", rows, size, dtype)
 
     def write_observations(self, out: np.ndarray, *, sorted_suits: bool = False) -> None:
         """Write observations into `out` [B, W], with suits in canonical order if `sorted_suits`."""
         rule = "observe_sorted" if sorted_suits else "observe"
-        self.run_compiled_loop(acting_seat_rule_loop, None, out, rule=rule)
+        self.run_compiled_loop(acting_seat_output_rule_loop, None, out, rule=rule)
 
     def observe_history(self, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the actions so far as each seat to act sees them, oldest first.
@@ -135,7 +135,7 @@ class Tables:
         step_size = self.game.history_step_size
         if not step_size:
             raise ConfigError(f"game: {self.game.name} has no rule `observe_history`")
-        count = len(self._select_rows(rows))
+        count = len(self._resolve_rows(rows))
         lengths = np.empty(count, np.int64)
         no_steps = np.empty((count, 0, step_size), np.float32)
         self.run_compiled_loop(observe_history_loop, rows, no_steps, lengths)
@@ -149,7 +149,7 @@ class Tables:
         """Return the cards hidden from each seat to act as H features, [B, H] uint8."""
         rule = "observe_hidden_cards_sorted" if sorted_suits else "observe_hidden_cards"
         size = self.game.hidden_card_size
-        return self._apply_rule(acting_seat_rule_loop, rule, rows, size, np.uint8)
+        return self._apply_rule(acting_seat_output_rule_loop, rule, rows, size, np.uint8)
 
     def legal_mask(self, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the action mask of each seat to act, [B, A] bool."""
@@ -158,18 +158,18 @@ class Tables:
     def infoset_keys(self, rows: np.ndarray | None = None) -> np.ndarray:
         """Return the key of the information set of each seat to act, [B] byte strings."""
         size = self.game.infoset_key_size
-        keys = self._apply_rule(acting_seat_rule_loop, "infoset", rows, size, np.uint8)
+        keys = self._apply_rule(acting_seat_output_rule_loop, "infoset", rows, size, np.uint8)
         return keys.view(f"S{size}")[:, 0]
 
     def resample_hidden_cards(self) -> None:
         """Redeal at random the cards that each seat to act cannot see; random states advance."""
         if not hasattr(self.game.rules, "resample_hidden_cards"):
             raise ConfigError(f"game: {self.game.name} has no rule `resample_hidden_cards`")
-        self.run_compiled_loop(rule_loop, None, rule="resample_hidden_cards")
+        self.run_compiled_loop(table_rule_loop, None, rule="resample_hidden_cards")
 
     def step(self, actions: np.ndarray, rows: np.ndarray | None = None) -> None:
         """Play one action at each table; actions are [B]."""
-        rows = self._select_rows(rows)
+        rows = self._resolve_rows(rows)
         if len(actions) != len(rows):
             raise ValueError(f"{len(actions)} actions for {len(rows)} tables")
         if self.run_compiled_loop(step_loop, rows, np.ascontiguousarray(actions, np.int64)):

@@ -128,7 +128,7 @@ class SpielState(pyspiel.State):
     def __str__(self) -> str:
         return " ".join(map(str, self.history()))
 
-    def get_seat_records(self, seat: int) -> np.ndarray | None:
+    def get_records_with_seat_to_act(self, seat: int) -> np.ndarray | None:
         """Return the table's record, [1], with `seat` as the seat to act; None before the deal."""
         records = None if self._records is None else self._records.copy()
         if records is not None:
@@ -147,12 +147,12 @@ class SpielObserver:
     def set_from(self, state: SpielState, player: int) -> None:
         """Set the tensor to a seat's observation, or to zeros before the cards are dealt."""
         self.tensor[:] = 0
-        if (records := state.get_seat_records(player)) is not None:
+        if (records := state.get_records_with_seat_to_act(player)) is not None:
             self.tensor[:] = tables_from_records(self._game, records).observe()[0]
 
     def string_from(self, state: SpielState, player: int) -> str:
         """Return the name of a seat's information set; before the deal only the seat's number."""
-        records = state.get_seat_records(player)
+        records = state.get_records_with_seat_to_act(player)
         return str(player) if records is None else self._game.infoset_name(records[0])
 
 

@@ -115,7 +115,7 @@ class GameVectorEnv(VectorEnv):
             for row, observation in zip(ended, self.tables.observe(ended), strict=True):
                 final_observations[row] = observation
             final_info = {"final_obs": final_observations, "_final_obs": terminations.copy()}
-            self.deal_hands(ended)
+            self.deal_until_learner_decides(ended)
         observations, info = self.observe(is_illegal)
         truncations = np.zeros(self.num_envs, np.bool_)
         return observations, rewards, terminations, truncations, final_info | info
@@ -129,7 +129,7 @@ class GameVectorEnv(VectorEnv):
         if generator is not self._generator:
             self._generator = generator
             self.tables = Tables(self.game, self.num_envs, int(generator.integers(2**63)))
-        self.deal_hands(self._all_rows)
+        self.deal_until_learner_decides(self._all_rows)
         return self.observe(np.zeros(self.num_envs, np.bool_))
 
     def observe(self, is_illegal: np.ndarray) -> tuple[np.ndarray, dict[str, np.ndarray]]:
@@ -139,7 +139,7 @@ class GameVectorEnv(VectorEnv):
         info = {"action_mask": self.mask.astype(np.int8), "illegal_action": is_illegal}
         return self.tables.observe(), info
 
-    def deal_hands(self, rows: np.ndarray) -> None:
+    def deal_until_learner_decides(self, rows: np.ndarray) -> None:
         """Deal new hands at the tables `rows`, and play them until the learner's first decision."""
         for _ in range(MAX_HANDS):
             self.tables.deal(rows)

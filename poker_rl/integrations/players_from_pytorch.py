@@ -74,7 +74,7 @@ class LinearLayersPlayer(Bot):
     @torch.inference_mode()
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         """Return the probabilities of all actions, [B, actions], at B tables with `records` [B]."""
-        tables = self.to_tables(records)
+        tables = self.build_tables(records)
         x = torch.from_numpy(tables.observe()).float()
         for index, (weight, bias) in enumerate(self._layers):
             x = linear(self._activate(x) if index else x, weight.float(), bias.float())

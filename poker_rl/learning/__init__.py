@@ -13,7 +13,11 @@ from poker_rl.learning.advantages import compute_gae
 from poker_rl.learning.buffers.replay_buffer import Column, ReplayBuffer
 from poker_rl.learning.deduplicated_inputs import DeduplicatedInputs
 from poker_rl.learning.gradient_steps import set_learning_rates, take_gradient_step
-from poker_rl.learning.learner_services import LearnerContext, LearnerServices, NetworkAssignment
+from poker_rl.learning.learner_services import (
+    LearnerContext,
+    LearnerServices,
+    SharingAndSeatingSettings,
+)
 from poker_rl.learning.rollout import (
     HAND_ENDED,
     NEXT_PENDING,
@@ -30,10 +34,10 @@ __all__ = [
     "DeduplicatedInputs",
     "LearnerContext",
     "LearnerServices",
-    "NetworkAssignment",
     "ReplayBuffer",
     "Rollout",
     "RolloutBatch",
+    "SharingAndSeatingSettings",
     "compute_gae",
     "set_learning_rates",
     "take_gradient_step",

@@ -93,11 +93,11 @@ def compute_retrace_targets_and_advantages(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return Retrace targets of the actions taken [N], and advantages of all A actions [N, A].
 
-    The advantages are doubly robust; `poker_rl.algos.actor_critic` has the formulas. The batch has
-    N decisions of finished hands; `policy` [N, A] is the policy to evaluate, and `action_values`
-    [N, A] are the critic's. To limit the variance, the correction for the action taken is divided
-    by its probability in the policy that chose it, or by `min_behavior_prob` if that is larger.
-    Targets, advantages and action values are in units of `reward_scale` chips.
+    The advantages are doubly robust (formulas: `poker_rl.algos.all_action_actor_critic`). The batch
+    has N decisions of finished hands; `policy` [N, A] is the policy to evaluate, and
+    `action_values` [N, A] are the critic's. To limit the variance, the correction for the action
+    taken is divided by its probability in the policy that chose it, or by `min_behavior_prob` if
+    that is larger. Targets, advantages and action values are in units of `reward_scale` chips.
     """
     behavior_prob, reward = np.exp(batch.log_prob), batch.reward / np.float32(reward_scale)
     columns = batch.next_row, batch.action, behavior_prob, reward, batch.mask, policy, action_values

@@ -66,11 +66,11 @@ class DeduplicatedInputs:
             if len(index) == 1:
                 distinct_row, position = self.distinct_index[index[0]].unique(return_inverse=True)  # type: ignore[no-untyped-call]
                 outputs = module(self.distinct_rows[distinct_row][None])
-                return _map_outputs(lambda out: out[:, position], outputs)
+                return _apply_to_outputs(lambda out: out[:, position], outputs)
             if len(self.distinct_rows) < index.shape[1]:
                 outputs = module(self.distinct_rows.expand(len(index), -1, -1))  # [K, U, out]
                 rows = self.distinct_index[index][..., None]
-                return _map_outputs(
+                return _apply_to_outputs(
                     lambda out: out.gather(1, rows.expand(-1, -1, out.shape[2])), outputs
                 )
         inputs = self.rows[index]
@@ -79,7 +79,7 @@ class DeduplicatedInputs:
         return compute_all_or_legal_logits(module, inputs, legal)
 
 
-def _map_outputs(function: Callable[[Tensor], Tensor], outputs: Any) -> Any:
+def _apply_to_outputs(function: Callable[[Tensor], Tensor], outputs: Any) -> Any:
     """Apply a function to the output of a network, or to both outputs of a `NetworkPair`."""
     return tuple(map(function, outputs)) if isinstance(outputs, tuple) else function(outputs)
 

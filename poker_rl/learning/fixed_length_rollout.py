@@ -142,12 +142,14 @@ class FixedLengthRollout:
             sample = partial(self._sample_on_device, group)
             group.sample = CapturedStep(sample, device, is_capturable=services.has_equal_blocks)
         self._captured_carry = CapturedStep(self._carry_pending_decisions, device)
-        self._is_bound = False  # whether `_bind_tables` has connected the groups to the tables
+        self._is_bound = (
+            False  # whether `_share_tables_with_groups` has connected the groups to the tables
+        )
 
     def play(self) -> None:
         """Play `steps` actions at every table, with a new deal where a hand ends; fill `batch`."""
         if not self._is_bound:
-            self._bind_tables()
+            self._share_tables_with_groups()
         self._captured_carry()
         for group in self._groups:
             group.on_device["row"].fill_(self._seats)
@@ -165,7 +167,7 @@ class FixedLengthRollout:
         for name, tensor in self._host.items():
             getattr(self.batch, name)[-self._steps :].copy_(tensor, non_blocking=True)
 
-    def _bind_tables(self) -> None:
+    def _share_tables_with_groups(self) -> None:
         """Let the groups share the memory of the rollout's tables; deal hands if none was dealt."""
         rollout = self._rollout
         if rollout.tables.records["over"].any():

@@ -198,7 +198,7 @@ class CapturedUpdates:
         generators = [optimizer.buffer.sample_generator for optimizer in optimizers]
         sizes = (STEPS_PER_GRAPH, 1) if device.type != "cpu" else (1,)
         self._captured_steps = {
-            size: CapturedStep(partial(self._take_steps, size), device, generators)
+            size: CapturedStep(partial(self._take_gradient_steps, size), device, generators)
             for size in sizes
         }
         for optimizer in optimizers:
@@ -214,7 +214,7 @@ class CapturedUpdates:
                     captured_step()
                     steps -= size
 
-    def _take_steps(self, steps: int) -> None:
+    def _take_gradient_steps(self, steps: int) -> None:
         for branch, optimizer in zip(self._branches, self._optimizers[1:], strict=True):
             with branch:
                 optimizer.take_prepared_steps(steps)

@@ -27,7 +27,7 @@ from poker_rl.players.network_player import (
     count_networks_per_instance,
     get_network_index,
 )
-from poker_rl.players.player import Player, sample_from_logits, sample_from_probs
+from poker_rl.players.player import Player, sample_actions_and_log_probs, sample_from_probs
 
 CriticView = Literal["own", "perfect_information", "hand_comparison"]
 """View of a critic. `own`: what the player sees; `perfect_information`: also the other players'
@@ -48,7 +48,7 @@ class LearnerContext:
 
 
 @dataclass(kw_only=True)
-class NetworkAssignment:
+class SharingAndSeatingSettings:
     """Settings that all network learners share: the seats of agents, and which network decides."""
 
     network_sharing: NetworkSharing  # one network, or one per seat, agent or betting node
@@ -84,7 +84,7 @@ class LearnerServices:
     def __init__(
         self,
         context: LearnerContext,
-        assignment: NetworkAssignment,
+        assignment: SharingAndSeatingSettings,
         *,
         tables_per_instance: int,
         critic_view: CriticView = "own",
@@ -239,8 +239,10 @@ class LearnerServices:
         with torch.no_grad():
             logits = self.compute_logits(module, decisions, legal)
         if legal is None:
-            return sample_from_logits(logits, decisions.mask, uniform)
-        position, log_prob = sample_from_logits(logits, legal.position_mask.cpu().numpy(), uniform)
+            return sample_actions_and_log_probs(logits, decisions.mask, uniform)
+        position, log_prob = sample_actions_and_log_probs(
+            logits, legal.non_padding_mask.cpu().numpy(), uniform
+        )
         return legal.to_action(position), log_prob
 
     def sample_from_probs(self, probs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

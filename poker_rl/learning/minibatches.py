@@ -23,7 +23,7 @@ def sample_uniform_numbers(seed: Tensor, count: int) -> Tensor:
     return (bits >> 11 & (1 << 53) - 1).double() * 2.0**-53
 
 
-def iterate_minibatches(
+def iterate_minibatch_indices(
     replica: Tensor, is_used: Tensor, uniform: Tensor, replicas: int, count: int, max_rows: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
     """Iterate in random order over all used rows among N rows, in minibatches [K, B].

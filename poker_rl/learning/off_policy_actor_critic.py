@@ -117,7 +117,9 @@ class OffPolicyActorCritic:
             parts = torch.stack([critic_loss, -(pi * q.detach()).sum(2), entropy])
             return parts.mean(2).sum(1)
 
-    def take_step(self, loss: Tensor, actor_lr: float, critic_lr: float, tau: float) -> Tensor:
+    def take_step_and_move_targets(
+        self, loss: Tensor, actor_lr: float, critic_lr: float, tau: float
+    ) -> Tensor:
         """Take an optimizer step on `loss`, then move the target networks; return gradient norm [].
 
         `loss` is the sum of actor and critic losses; target <- (1 - tau) target + tau network.

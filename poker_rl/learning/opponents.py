@@ -87,9 +87,9 @@ class Opponents:
         self._device = device
         if SELF in self._settings.players and iterations % self._settings.self_interval == 0:
             headline_player = next(iter(list_players().values()))
-            self._set_self_player(self._pool.add_and_sample(deepcopy(headline_player.to_dict())))
+            self._load_self_snapshot(self._pool.add_and_sample(deepcopy(headline_player.to_dict())))
 
-    def _set_self_player(self, state: dict[str, Any]) -> None:
+    def _load_self_snapshot(self, state: dict[str, Any]) -> None:
         player = player_from_dict(state, self._tables.game, self._device)
         self._self_state = state
         self._self_players = [player.select_instance(k) for k in range(player.instance_count)]
@@ -160,4 +160,4 @@ class Opponents:
         self._opponent_of_seat[:] = state["opponent_of_seat"].numpy()
         self._pool.load_state_dict(state["pool"])
         if state["self_player"] is not None:
-            self._set_self_player(state["self_player"])
+            self._load_self_snapshot(state["self_player"])

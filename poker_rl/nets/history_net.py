@@ -123,7 +123,11 @@ class ReplicatedLSTM(nn.Module):
             states = []
             for k, lstm_weights in enumerate(self._build_torch_lstm_weights()):
                 chunks = torch.split(x[k].view(-1, *self.history_shape), MAX_ROWS)
-                states.append(torch.cat([_run_torch_lstm(chunk, lstm_weights) for chunk in chunks]))
+                states.append(
+                    torch.cat(
+                        [_compute_last_states_by_torch(chunk, lstm_weights) for chunk in chunks]
+                    )
+                )
         return torch.stack(states)
 
     def _build_torch_lstm_weights(self) -> list[list[Tensor]]:
@@ -145,7 +149,7 @@ class ReplicatedLSTM(nn.Module):
         return [list(map(Tensor.view, torch.split(buffer, sizes), shapes)) for buffer in buffers]
 
 
-def _run_torch_lstm(x: Tensor, weights: list[Tensor]) -> Tensor:
+def _compute_last_states_by_torch(x: Tensor, weights: list[Tensor]) -> Tensor:
     """Return one LSTM's states at the ends of B sequences, [B, L, F] -> [B, units]."""
     units = weights[1].shape[1]
     step_numbers = torch.arange(x.shape[1], device=x.device)

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from poker_rl.games.game import vectorized_jit
+from poker_rl.games.game import simd_jit
 
 MIN_ACTIONS = 64  # in games with fewer actions, the full output layer is always used
 MIN_ACTIONS_PER_LEGAL = 8  # if more than 1/8 of the actions is legal, the full layer is faster
@@ -28,7 +28,7 @@ class LegalActions:
     counts: Tensor  # number of legal actions of each decision, [...] int64
 
     @property
-    def position_mask(self) -> Tensor:
+    def non_padding_mask(self) -> Tensor:
         """Mask that is True at positions with a legal action, False in the padding, [..., L]."""
         positions = torch.arange(self.actions.shape[-1], device=self.actions.device)
         return positions < self.counts[..., None]
@@ -40,11 +40,11 @@ class LegalActions:
     def scatter(self, values: Tensor, action_count: int) -> Tensor:
         """Return values of all actions, [..., L] -> [..., A]; illegal actions get 0."""
         zeros = values.new_zeros(*values.shape[:-1], action_count)
-        return zeros.scatter_add(-1, self.actions, values * self.position_mask)
+        return zeros.scatter_add(-1, self.actions, values * self.non_padding_mask)
 
     def to_position(self, action: Tensor) -> Tensor:
         """Return the position of each decision's legal `action` in its list of actions, [...]."""
-        return (self.position_mask & (self.actions == action[..., None])).byte().argmax(-1)
+        return (self.non_padding_mask & (self.actions == action[..., None])).byte().argmax(-1)
 
     def to_action(self, position: np.ndarray) -> np.ndarray:
         """Return the action at `position` in each decision's list, [B] -> [B]."""
@@ -102,7 +102,7 @@ class LegalLogitsFunction(torch.autograd.Function):
         return grad_x, grad_columns.transpose(1, 2), grad_bias, None, None
 
 
-@vectorized_jit(reorder_sums=True)
+@simd_jit(reorder_sums=True)
 def _multiply_legal_columns(actions, counts, x, columns, bias, out):
     """Write into `out` each row of x times the weight columns of its legal actions, plus bias."""
     for k in range(len(x)):
@@ -116,7 +116,7 @@ def _multiply_legal_columns(actions, counts, x, columns, bias, out):
                 out[k, b, i] = total
 
 
-@vectorized_jit(reorder_sums=True)
+@simd_jit(reorder_sums=True)
 def _add_legal_gradients(actions, counts, x, columns, grad, grad_x, grad_columns, grad_bias):
     """Add each logit's contribution to the gradients of its row of x, weight column and bias."""
     for k in range(len(x)):

@@ -16,11 +16,11 @@ from numba.extending import register_jitable
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from poker_rl.games.game import vectorized_jit
+from poker_rl.games.game import simd_jit
 
 HASH_FACTOR = np.uint64(0x9E3779B97F4A7C15)
 
-# Decorator of helpers that `vectorized_jit` functions call; the compiler may reorder sums.
+# Decorator of helpers that `simd_jit` functions call; the compiler may reorder sums.
 vectorized_helper: Any = register_jitable(fastmath={"reassoc", "contract"})
 
 
@@ -75,7 +75,7 @@ class PrefixLSTMFunction(torch.autograd.Function):
         return None, None, last_step.t() @ grad_gates, grad_weight_hh, grad_gates.sum(0)
 
 
-@vectorized_jit(reorder_sums=True)
+@simd_jit(reorder_sums=True)
 def _fill_prefix_tree(bits, hash_table, last_step, parent, level_ends, prefix_of_sequence):
     """Write the prefix tree and the index of each sequence in it, [B]; return the longest length.
 
@@ -142,7 +142,7 @@ def _fast_tanh(x):
 
 
 @vectorized_helper
-def _add_weighted_rows(weights, rows, first, out):
+def _add_weighted_sum_of_rows(weights, rows, first, out):
     """Add `weights[j]` times `rows[j]` to `out` for every j from `first` on."""
     for j in range(first, len(rows)):
         row, weight = rows[j], weights[j]
@@ -172,12 +172,12 @@ def _add_state_products(parent, start, end, weight_hh, out, gates):
                 to_c[i] += c1 * w1 + c2 * w2 + c3 * w3 + c4 * w4
                 to_d[i] += d1 * w1 + d2 * w2 + d3 * w3 + d4 * w4
         for m in range(n, n + 4):
-            _add_weighted_rows(out[parent[m]], weight_hh, unrolled_end, gates[m])
+            _add_weighted_sum_of_rows(out[parent[m]], weight_hh, unrolled_end, gates[m])
     for n in range(end - (end - start) % 4, end):
-        _add_weighted_rows(out[parent[n]], weight_hh, 0, gates[n])
+        _add_weighted_sum_of_rows(out[parent[n]], weight_hh, 0, gates[n])
 
 
-@vectorized_jit(reorder_sums=True)
+@simd_jit(reorder_sums=True)
 def _run_forward(parent, level_ends, weight_hh, gates, cell, tanh_cell, out):
     """Write cell, tanh(cell) and state (`out`) of each of the N prefixes, [N, units] each.
 
@@ -231,7 +231,7 @@ def _add_state_gradients(parent, start, end, weight_hh, grad_gates, grad_out):
             grad_out[parent[n], j] += total
 
 
-@vectorized_jit(reorder_sums=True)
+@simd_jit(reorder_sums=True)
 def _run_backward(
     parent, level_ends, weight_hh, gates, cell, tanh_cell, grad_out, grad_cell, grad_gates
 ):

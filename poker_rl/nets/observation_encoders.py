@@ -17,7 +17,7 @@ from poker_rl.games.poker.hand_features import HAND_COMPARISON_COUNT, HAND_FEATU
 from poker_rl.games.poker.poker_game import PokerGame, check_holdem_cards
 from poker_rl.games.table_loops import (
     observe_history_loop,
-    observe_log_chips_loop,
+    observe_sorted_log_chips_loop,
     output_rule_loop,
 )
 from poker_rl.games.tables import Tables, tables_from_records
@@ -92,7 +92,7 @@ class HiddenCardEncoder:
 
     These cards are hidden from the seat to act. Their suits are in canonical order if `features`
     sorts suits. With `compare_hands`, there are also inputs that say which hands are ahead, see
-    `write_opponent_comparisons`.
+    `write_hidden_hand_comparisons`.
 
     Attributes:
         size: number H of inputs.
@@ -111,7 +111,7 @@ class HiddenCardEncoder:
         if not self._comparisons:
             return cards
         comparisons = np.empty((len(records), self._comparisons), np.uint8)
-        rule = "write_opponent_comparisons"
+        rule = "write_hidden_hand_comparisons"
         tables.run_compiled_loop(output_rule_loop, None, comparisons, rule=rule)
         return np.concatenate([cards, comparisons], 1)
 
@@ -143,7 +143,7 @@ def _make_log_chips_encoder(game: Game) -> tuple[int, EncodeFunction]:
     logarithms = np.log1p(np.arange(largest_pot + 1, dtype=np.float32)) / np.log1p(largest_stack)
 
     def encode(tables: Tables, out: np.ndarray) -> None:
-        tables.run_compiled_loop(observe_log_chips_loop, None, logarithms, out)
+        tables.run_compiled_loop(observe_sorted_log_chips_loop, None, logarithms, out)
 
     return game.observation_size, encode
 

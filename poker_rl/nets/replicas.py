@@ -32,7 +32,7 @@ def slice_replicas(module: nn.Module, replicas: slice) -> nn.Module:
     return deepcopy(module, memo)
 
 
-def clone_replicas(module: nn.Module, replicas: slice) -> nn.Module:
+def clone_replica_slice(module: nn.Module, replicas: slice) -> nn.Module:
     """Return a network that has copies of these replicas."""
     return deepcopy(slice_replicas(module, replicas))
 

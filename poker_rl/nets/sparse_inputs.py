@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
-from poker_rl.games.game import vectorized_jit
+from poker_rl.games.game import simd_jit
 
 MIN_INPUTS = 128  # with fewer inputs the dense product is faster
 MAX_DENSITY = 0.2  # with a larger share of nonzeros the dense product is faster
@@ -67,7 +67,7 @@ class SparseLinearFunction(torch.autograd.Function):
         return None, grad_weight, grad.sum(1, keepdim=True)
 
 
-@vectorized_jit(reorder_sums=False)
+@simd_jit(reorder_sums=False)
 def _fill_nonzeros(x, columns, values, row_ends):
     """Write the nonzeros of x [K, B, in] into the other arrays and return their number."""
     position = 0
@@ -82,7 +82,7 @@ def _fill_nonzeros(x, columns, values, row_ends):
     return position
 
 
-@vectorized_jit(reorder_sums=False)
+@simd_jit(reorder_sums=False)
 def _sum_weight_rows(columns, values, row_ends, weight, bias, out):
     """Write into `out` the bias plus the sum of the weight rows, each times its nonzero input."""
     position = 0
@@ -110,7 +110,7 @@ def _sum_weight_rows(columns, values, row_ends, weight, bias, out):
                 position += 1
 
 
-@vectorized_jit(reorder_sums=False)
+@simd_jit(reorder_sums=False)
 def _add_weight_gradients(columns, values, row_ends, grad_out, grad_weight):
     """Add the nonzero inputs times the output gradients `grad_out` to `grad_weight`."""
     position = 0

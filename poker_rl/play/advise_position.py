@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from poker_rl.algos.tabular.small_game_equilibrium import compute_equilibrium
+from poker_rl.algos.tabular.small_game_equilibrium import compute_equilibrium_player
 from poker_rl.config.input_checks import ConfigError, PositiveInt, error_prefix
 from poker_rl.evaluation.starting_hand_grid import (
     StartingHandGrid,
@@ -32,20 +32,20 @@ from poker_rl.games.poker.position_notation import (
 )
 from poker_rl.games.poker.table_dtypes import CALL
 from poker_rl.games.tables import tables_from_records
-from poker_rl.play.bet_size_groups import MoveGroup, format_chips_in_unit, group_moves
+from poker_rl.play.bet_size_groups import MoveGroup, format_chips_in_game_unit, group_moves
 from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.reports.table_formats import format_columns
 from poker_rl.storage.disk import prepare_output_file
-from poker_rl.storage.terminal_output import escape_control_characters, print_line
+from poker_rl.storage.terminal_printing import escape_control_characters, print_line
 from poker_rl.training.rank_and_device import prepare_process
-from poker_rl.training.run_config import PlayerSelectionConfig, resolve_game_and_player
+from poker_rl.training.run_config import PlayerSourceConfig, resolve_game_and_player_spec
 
 FULL_BAR_WIDTH = 30  # length of the bar of a probability of 1, in characters
 
 
 @dataclass(kw_only=True, frozen=True)
-class AdviseConfig(PlayerSelectionConfig):
+class AdviseConfig(PlayerSourceConfig):
     """Settings of `poker-rl advise`."""
 
     seats: PositiveInt | None
@@ -80,14 +80,14 @@ class PositionAdvice:
         # For each legal bet or raise: all chips that the seat to act then has in the pot.
         self.raise_targets = game.compute_raise_targets(records[0])
         # Chips that this seat put in on earlier streets; on the first street, its ante.
-        self.bet_before_street = game.compute_bet_before_street(records[0])
+        self.bet_before_street = game.compute_price_before_street(records[0])
         # Arrays have the shape [actions]. Action values are in chips, NaN if unknown.
         self.probs = compute_checked_probs(game, player, records).mean(0)
         values, payoffs = player.action_values(records), player.state_values(records)
         self.values = np.full(len(self.probs), np.nan) if values is None else values.mean(0)
         self.expected_payoff = None if payoffs is None else float(payoffs.mean())
         self.equilibrium_probs: np.ndarray | None = None
-        if (equilibrium := compute_equilibrium(game)) is not None:
+        if (equilibrium := compute_equilibrium_player(game)) is not None:
             self.equilibrium_probs = equilibrium.action_probs(records).mean(0)
 
     @cached_property
@@ -156,7 +156,7 @@ class PositionAdvice:
 
     def _describe_situation(self) -> str:
         record = self.records[0]
-        variant_game = self.game.get_game_at_table(record)
+        variant_game = self.game.get_variant_at_table(record)
         hole_cards, _, board_text = self.infoset_name.split(" ")[1].partition("|")
         actions_text = format_actions(self.game, record)
         facts = [f"{describe_seat(variant_game, int(record['to_act']))} with {hole_cards}"]
@@ -195,13 +195,13 @@ class PositionAdvice:
             return group.label.split(" ")[0].lower()
         if group.name:
             name = group.name + f" to {first}" * (group.name != f"raise_{first}")
-            variant_game = self.game.get_game_at_table(self.records[0])
+            variant_game = self.game.get_variant_at_table(self.records[0])
             if isinstance(variant_game, NoLimitPoker) and self.bet_before_street:
                 name += f" ({first - self.bet_before_street} on this street)"
             return name
         amounts = dict.fromkeys([first, last])
         chips_text = " to ".join(f"r{chips}" for chips in amounts)
-        units_text = format_chips_in_unit(self.game, *amounts)
+        units_text = format_chips_in_game_unit(self.game, *amounts)
         return f"{'  ' * group.is_subgroup}{group.label.lower()}, {chips_text} ({units_text})"
 
 
@@ -209,7 +209,7 @@ def print_advice(
     config: AdviseConfig, group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> None:
     """Print a player's policy at a position; save a figure of the hand grid if requested."""
-    game, spec = resolve_game_and_player(config, group_config)
+    game, spec = resolve_game_and_player_spec(config, group_config)
     if not isinstance(game, DisplayedPoker):
         raise ConfigError(f"game: {game.name} is not a poker game")
     if config.hand is None:
@@ -225,7 +225,9 @@ def print_advice(
     device = prepare_process(config.device, config.threads, seed=0)
     with error_prefix("player" if config.run is None else "run"):
         player, player_name = load_player(spec, game, device, option_dirs), resolve_spec(spec)
-    is_class = list_hand_combinations(game.get_game_at_table(records[0]), config.hand) is not None
+    is_class = (
+        list_hand_combinations(game.get_variant_at_table(records[0]), config.hand) is not None
+    )
     hand_class = config.hand if is_class else None
     advice = PositionAdvice(game, player, player_name, records, hand_class)
     if config.json:

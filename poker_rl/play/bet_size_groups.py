@@ -39,7 +39,7 @@ class MoveGroup:
         return ", ".join(filter(None, [self.amounts, value_text]))
 
 
-def format_chips_in_unit(game: DisplayedGame, *chips: int) -> str:
+def format_chips_in_game_unit(game: DisplayedGame, *chips: int) -> str:
     """Return one amount of chips, or two, as text in the game's unit, such as `3 to 5 bb`."""
     unit = "bb" if game.unit == "big blind" else f"{game.unit}s"
     return f"{' to '.join(f'{round(one / game.unit_chips, 1):g}' for one in chips)} {unit}"
@@ -83,7 +83,9 @@ def group_moves(
     for move in moves:
         if bet_range is None or move.raise_to is None:
             chips = move.raise_to or move.chips_added
-            amounts = format_chips_in_unit(game, chips) if chips and game.unit_chips > 1 else ""
+            amounts = (
+                format_chips_in_game_unit(game, chips) if chips and game.unit_chips > 1 else ""
+            )
             add(move.label, move.action, move.action, amounts, move.name)
     if bet_range is None:
         return groups
@@ -95,7 +97,7 @@ def group_moves(
     if low < high:
         bets.append(("minimum", low, low))
         assert isinstance(game, DisplayedPoker)  # only poker has bets of any amount
-        variant_game = game.get_game_at_table(record[0])
+        variant_game = game.get_variant_at_table(record[0])
         for label, pot_percent in MAX_POT_PERCENT_OF_GROUP.items():
             start, end = bets[-1][2] + 1, compute_pot_raise_to(variant_game, record[0], pot_percent)
             bets.append((label, start, min(max(end, start - 1), high - 1)))
@@ -105,6 +107,6 @@ def group_moves(
             totals = sorted({first + chips_minus_action, last + chips_minus_action})
             amounts = f"{' to '.join(map(str, totals))} chip{'s' * (totals != [1])}"
             if game.unit_chips > 1:
-                amounts = f"{format_chips_in_unit(game, *totals)}, {amounts}"
+                amounts = f"{format_chips_in_game_unit(game, *totals)}, {amounts}"
             add(label, first, last, amounts, is_subgroup=label != bets[0][0])
     return groups

@@ -32,7 +32,7 @@ KEY_OF_ACTION_TYPE = {"fold": "f", "check": "c", "call": "c", "pass": "p", "bet"
 NUMBERED_BET_SIZES = ["minimum", "half pot", "two thirds of the pot", "pot", "all-in"]
 
 
-class MoveNotAllowedError(Exception):
+class RequestNotAllowedError(Exception):
     """Error raised if a request is not allowed now; its message is shown to the human player."""
 
 
@@ -170,7 +170,11 @@ def build_hand_view(hand: LiveHand, first_unseen_step: int) -> dict[str, Any]:
     result, moves = None, []
     if hand.is_over:
         shown = view_to_dict(game.build_view(record, None))
-        result = {"won": hand.compute_payoffs(), "shown": shown, "outcome": format_outcome(hand)}
+        result = {
+            "won": hand.compute_payoffs(),
+            "shown": shown,
+            "outcome": format_person_payoff(hand),
+        }
     else:
         moves = moves_to_dicts(game.list_moves(record), bet_range is not None)
     steps: list[dict[str, Any]] = [
@@ -194,7 +198,7 @@ def build_hand_view(hand: LiveHand, first_unseen_step: int) -> dict[str, Any]:
     }
 
 
-def format_outcome(hand: LiveHand) -> str:
+def format_person_payoff(hand: LiveHand) -> str:
     """Return a sentence about the human player's payoff in a finished hand."""
     if not (payoff := hand.compute_payoffs()[PERSON_INDEX]):
         return "You come out even"
@@ -250,13 +254,13 @@ def find_requested_move(
         low, high, raise_to = bet_range.min_bet, bet_range.max_bet, action.get("to")
         if type(raise_to) is int and low <= raise_to <= high:
             return game.list_moves(record, [bet_range.min_bet_action + raise_to - low])[0]
-        raise MoveNotAllowedError(
+        raise RequestNotAllowedError(
             f"You may bet or raise to a whole number of chips from {low} to {high}."
         )
     for move in game.list_moves(record):
         if type(action) is int and move.action == action:
             return move
-    raise MoveNotAllowedError("That is not one of your moves.")
+    raise RequestNotAllowedError("That is not one of your moves.")
 
 
 def format_hand(hand: LiveHand) -> str:

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from poker_rl.algos.tabular.small_game_equilibrium import compute_equilibrium
+from poker_rl.algos.tabular.small_game_equilibrium import compute_equilibrium_player
 from poker_rl.evaluation.exact.exploitability import compute_action_losses
 from poker_rl.games.displayed_table import DisplayedGame
 from poker_rl.games.game import Game
@@ -124,14 +124,14 @@ def solve_small_game(game: Game) -> tuple[GameTree, Player, np.ndarray] | None:
     are NaN if unknown or if the action is illegal. Each game is solved only once.
     """
     key = repr(game.to_dict())
-    if key not in _solution_by_game and (player := compute_equilibrium(game)) is not None:
+    if key not in _solution_by_game and (player := compute_equilibrium_player(game)) is not None:
         tree = get_tree(game)
         losses = compute_action_losses(tree, player.action_probs(tree.infoset_records))
         _solution_by_game[key] = tree, player, losses
     return _solution_by_game.setdefault(key, None)
 
 
-def list_reviewed_decisions(hand: LiveHand) -> list[dict[str, Any]]:
+def review_all_decisions(hand: LiveHand) -> list[dict[str, Any]]:
     """Return all decisions of a finished hand in their order, as plain values for JSON.
 
     A decision of an opponent contains the opponent's policy. A decision of the person contains the

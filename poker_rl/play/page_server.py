@@ -31,12 +31,12 @@ from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from poker_rl.config.input_checks import ConfigError
-from poker_rl.play.live_hand import MoveNotAllowedError
+from poker_rl.play.live_hand import RequestNotAllowedError
 from poker_rl.play.range_explorer import explore_ranges
 from poker_rl.play.session import Session, StaleRequestError
 from poker_rl.play.session_statistics import summarize_sessions_by_table
 from poker_rl.play.visitor_sessions import SessionStore
-from poker_rl.storage.terminal_output import format_os_error
+from poker_rl.storage.terminal_printing import format_os_error
 
 MAX_BODY_BYTES = 4096  # a long sequence of actions takes a few hundred bytes
 PAGES_FOLDER = Path(__file__).parent / "pages"
@@ -77,7 +77,7 @@ class PageServer:
             HTTPException: lambda _, error: answer_error(error.status_code, error.detail),
             StaleRequestError: lambda _, error: answer_error(409, str(error), view=error.view),
             ConfigError: lambda _, error: answer_error(410, str(error)),
-            MoveNotAllowedError: lambda _, error: answer_error(422, str(error)),
+            RequestNotAllowedError: lambda _, error: answer_error(422, str(error)),
             OSError: lambda _, error: answer_error(503, format_os_error(error)),
             Exception: lambda *_: answer_error(500, internal_error),
         }
@@ -85,7 +85,11 @@ class PageServer:
         return RequestGuard(Starlette(routes=routes, exception_handlers=exception_handlers), hosts)
 
     def _build_routes(self) -> list[Route | Mount]:
-        sessions, route, in_session = self.sessions, self._create_route, self._create_session_route
+        sessions, route, in_session = (
+            self.sessions,
+            self._create_route,
+            self._create_route_in_session,
+        )
         config, setup = sessions.config, sessions.setup
         environment = Environment(loader=FileSystemLoader(PAGES_FOLDER), autoescape=True)
         page_html = environment.get_template("page.html").render(
@@ -110,7 +114,7 @@ class PageServer:
                 route("/start", lambda session_id, _: sessions.build_start_screen(session_id)),
                 route(
                     "/players/{game}",
-                    lambda _, data: sessions.get_seats_and_opponents(data["game"]),
+                    lambda _, data: sessions.get_seats_and_possible_opponents(data["game"]),
                 ),
             ]
         if not config.public:  # visitors of a public server must not see each other's results
@@ -146,7 +150,7 @@ class PageServer:
 
         return Route(path, endpoint, methods=[method])
 
-    def _create_session_route(
+    def _create_route_in_session(
         self, path: str, answer: Callable[[Session, RequestData], Any], method: str = "GET"
     ) -> Route:
         """Create a route whose `answer` gets the visitor's session; without one, status 404."""
@@ -181,7 +185,7 @@ class PageServer:
         has_actions = request_data.get("actions") is not None
         return explore_ranges(
             session.current_hand,
-            self.sessions.load_bots(session.setup.game),
+            self.sessions.load_bots_for_game(session.setup.game),
             _get_list(request_data, "actions", int) if has_actions else None,
             _get_value(request_data, "board", str),
             _get_list(request_data, "names", str),

@@ -28,7 +28,7 @@ from poker_rl.storage.disk import (
     check_folder_path,
     create_writable_folder,
 )
-from poker_rl.storage.terminal_output import print_line
+from poker_rl.storage.terminal_printing import print_line
 from poker_rl.training.rank_and_device import prepare_process
 from poker_rl.training.run_config import read_run_config
 

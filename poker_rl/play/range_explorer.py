@@ -21,7 +21,7 @@ from poker_rl.evaluation.starting_hand_grid import (
 from poker_rl.games.cards import card_name, parse_cards
 from poker_rl.games.poker.display.view import DisplayedPoker
 from poker_rl.games.tables import Tables
-from poker_rl.play.live_hand import LiveHand, MoveNotAllowedError
+from poker_rl.play.live_hand import LiveHand, RequestNotAllowedError
 from poker_rl.players.player import Player
 
 EXAMPLE_BOARD = "Kd7s2c9h4s"  # fills up a board that has too few cards
@@ -49,7 +49,7 @@ def explore_ranges(
     """
     setup, game = hand.setup, hand.setup.game
     if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):
-        raise MoveNotAllowedError("Only hold'em has ranges of starting hands.")
+        raise RequestNotAllowedError("Only hold'em has ranges of starting hands.")
     if actions is None:
         actions = [step.move.action for step in hand.steps][: len(hand.steps) - hand.is_over]
         board = "".join(game.build_view(hand.record[0], hand.person_seat).board)
@@ -58,15 +58,15 @@ def explore_ranges(
     players |= {name: player for name, player in other_players.items() if name not in players}
     player_names = player_names or list(players)[:1]
     if len(player_names) > MAX_PLAYERS or not set(player_names) <= set(players):
-        raise MoveNotAllowedError("There is no such player of this game.")
-    variant_game = game.get_game_at_table(hand.record[0])
+        raise RequestNotAllowedError("There is no such player of this game.")
+    variant_game = game.get_variant_at_table(hand.record[0])
     tables = Tables(game, 1, 0)
     deck = np.arange(variant_game.cards_dealt, dtype=np.int8)[None]
     tables.deal(decks=deck, variants=int(hand.record["variant"][0]))
     path = []
     for action in actions:
         if tables.records["over"][0] or action not in np.flatnonzero(tables.legal_mask()[0]):
-            raise MoveNotAllowedError("This line of actions is not legal.")
+            raise RequestNotAllowedError("This line of actions is not legal.")
         seat = describe_seat(variant_game, int(tables.records["to_act"][0]))
         (move,) = game.list_moves(tables.records[0], [action])
         path.append({"seat": seat, "label": move.label})
@@ -76,9 +76,9 @@ def explore_ranges(
     try:
         board_cards = parse_cards(board, game.ranks, game.suits)[:card_count]
     except ConfigError as error:
-        raise MoveNotAllowedError(f"board: {error}.") from None
+        raise RequestNotAllowedError(f"board: {error}.") from None
     if len(set(board_cards)) < len(board_cards):
-        raise MoveNotAllowedError("board: a card is there twice.")
+        raise RequestNotAllowedError("board: a card is there twice.")
     example_cards = parse_cards(EXAMPLE_BOARD, game.ranks, game.suits)
     unused_cards = [card for card in example_cards if card not in board_cards]
     board_cards = (board_cards + unused_cards)[:card_count]

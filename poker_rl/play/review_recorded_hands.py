@@ -33,9 +33,9 @@ from poker_rl.reports.table_formats import (
     format_for_terminal,
 )
 from poker_rl.storage.disk import prepare_output_file, to_csv, write_text_atomically
-from poker_rl.storage.terminal_output import print_line
+from poker_rl.storage.terminal_printing import print_line
 from poker_rl.training.rank_and_device import prepare_process
-from poker_rl.training.run_config import PlayerSelectionConfig, resolve_game_and_player
+from poker_rl.training.run_config import PlayerSourceConfig, resolve_game_and_player_spec
 
 OUTPUT_SUFFIXES = (".csv", ".html")
 PRINTED_DECISIONS, MAX_PAGE_DECISIONS = 10, 500  # how many of the worst decisions are shown
@@ -43,7 +43,7 @@ NAMED_HANDS = 5  # number of hands that are named for each reason to leave hands
 
 
 @dataclass(kw_only=True, frozen=True)
-class ReviewConfig(PlayerSelectionConfig):
+class ReviewConfig(PlayerSourceConfig):
     """Settings of `poker-rl review`."""
 
     hands: str | None
@@ -53,7 +53,7 @@ class ReviewConfig(PlayerSelectionConfig):
     overwrite: bool
 
 
-def review_hands(
+def print_and_save_review(
     config: ReviewConfig, group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> None:
     """Grade the decisions in recorded hands; print the worst, and write a CSV or HTML file."""
@@ -61,7 +61,7 @@ def review_hands(
         raise ConfigError("hands: missing; give hands=FILE.phhs, FILE.phh or a folder of them")
     if config.out is not None and not config.out.endswith(OUTPUT_SUFFIXES):
         raise ConfigError(f"out: {config.out} does not end in {' or '.join(OUTPUT_SUFFIXES)}")
-    game, spec = resolve_game_and_player(config, group_config)
+    game, spec = resolve_game_and_player_spec(config, group_config)
     device = prepare_process(config.device, config.threads, seed=0)
     with error_prefix("game"):
         full_game = check_phh_support(allow_all_amounts(game))
@@ -72,7 +72,7 @@ def review_hands(
         decisions = read_decisions(Path(config.hands), full_game, config.seat, config.round_amounts)
     if config.out is not None:
         prepare_output_file("out", Path(config.out), config.overwrite)
-    rows = grade_decisions(full_game, player, decisions)
+    rows = build_grade_rows(full_game, player, decisions)
     heading = f"{config.hands}, {full_game.name}: {len(rows):,} decisions graded by {player_name}"
     tables = [build_summary(full_game, player, player_name, decisions, rows)]
     left_out = build_left_out_table(decisions)
@@ -94,7 +94,7 @@ def review_hands(
     print_line(f"\nwritten: {config.out}")
 
 
-def grade_decisions(
+def build_grade_rows(
     game: DisplayedPoker, player: Player, decisions: RecordedDecisions
 ) -> list[dict[str, Any]]:
     """Return a row of the CSV file for each decision: its cards, action, grade and cost."""
@@ -156,8 +156,8 @@ def build_summary(
                 name,
                 f"{len(set(own.hand.tolist())):,}",
                 f"{len(own_rows):,}",
-                agreement.formatted_value,
-                likelihood.formatted_value,
+                agreement.value_and_interval_text,
+                likelihood.value_and_interval_text,
                 f"{grades['inaccuracy']:,}",
                 f"{grades['mistake']:,}",
                 f"{sum(costs):.2f}" if costs else "-",
@@ -178,7 +178,7 @@ def build_left_out_table(decisions: RecordedDecisions) -> TextTable:
 
 
 def build_decision_table(rows: Sequence[Mapping[str, Any]]) -> TextTable:
-    """Return rows from `grade_decisions` as a table of text, with the columns of the CSV file."""
+    """Return rows from `build_grade_rows` as a table of text, with the columns of the CSV file."""
     cells = [["" if value is None else str(value) for value in row.values()] for row in rows]
     headings = [column.replace("_", " ") for column in rows[0]]
     return TextTable([headings, *cells], "Decisions, the worst first")

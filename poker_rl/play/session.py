@@ -27,14 +27,14 @@ from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.play.live_hand import (
     PERSON_INDEX,
     LiveHand,
-    MoveNotAllowedError,
+    RequestNotAllowedError,
     build_hand_view,
     deal_hand,
     find_requested_move,
     format_hand,
     rebuild_finished_hand,
 )
-from poker_rl.play.move_grades import explain_grades, list_move_groups, list_reviewed_decisions
+from poker_rl.play.move_grades import explain_grades, list_move_groups, review_all_decisions
 from poker_rl.play.session_file import SessionFile, read_session
 from poker_rl.play.session_statistics import format_signed, summarize_session
 from poker_rl.play.table_setup import TableSetup, join_names
@@ -55,7 +55,7 @@ class Session:
 
     A `turn_id` in a request is that of the view from which the request was made. If this view is
     outdated, the request raises a StaleRequestError. A request that is not allowed now, or not
-    possible in the game, raises a MoveNotAllowedError.
+    possible in the game, raises a RequestNotAllowedError.
 
     `seed` fixes all randomness in the session. `session_id` is also the name of its file. If `file`
     is None, nothing is saved.
@@ -210,7 +210,7 @@ class Session:
         """
         self.check_request_is_current(turn_id, is_over=False)
         if self.setup.adviser is None:
-            raise MoveNotAllowedError("Nobody gives advice at this table.")
+            raise RequestNotAllowedError("Nobody gives advice at this table.")
         adviser, game = self.setup.adviser.player, self.setup.game
         record, value, text = self.current_hand.record, None, ""
         if (payoffs := adviser.state_values(record.copy())) is not None:
@@ -237,7 +237,7 @@ class Session:
             "after": after,
             "players": view["players"],
             **view["result"],
-            "steps": list_reviewed_decisions(hand),
+            "steps": review_all_decisions(hand),
             "grades": explain_grades(game.unit),
         }
 
@@ -250,7 +250,7 @@ class Session:
         try:
             return format_phh(self.setup.game, hand.history, names)
         except ConfigError as error:
-            raise MoveNotAllowedError(f"{error}.") from None
+            raise RequestNotAllowedError(f"{error}.") from None
 
     def format_all_hands(self, kind: str) -> str:
         """Return all finished hands as one text; `kind` is as in `format_hand`."""
@@ -260,10 +260,10 @@ class Session:
         return "\n\n".join(texts.values()) + "\n"
 
     def _rebuild_finished_hand(self, hand_number: int) -> LiveHand:
-        """Return a finished hand with all its moves; raise MoveNotAllowedError if there is none."""
+        """Return a finished hand with its moves; raise RequestNotAllowedError if there is none."""
         if hand_number not in self._finished_hands:
             noun = self.setup.game.hand_noun
-            raise MoveNotAllowedError(f"There is no finished {noun} {hand_number}.")
+            raise RequestNotAllowedError(f"There is no finished {noun} {hand_number}.")
         return rebuild_finished_hand(self.setup, self._seed, self._finished_hands[hand_number])
 
     def check_request_is_current(self, turn_id: int, is_over: bool) -> None:
@@ -272,7 +272,7 @@ class Session:
             raise StaleRequestError(self.build_view())
         if self.current_hand.is_over != is_over:
             state = "not over" if is_over else "over"
-            raise MoveNotAllowedError(f"The {self.setup.game.hand_noun} is {state}.")
+            raise RequestNotAllowedError(f"The {self.setup.game.hand_noun} is {state}.")
 
 
 def supports_phh(game: Game) -> bool:

@@ -43,7 +43,7 @@ def summarize_session(game: Game, hands: Hands, style_counts: np.ndarray | None)
     scale, unit = get_result_scale_and_unit(game)
     payoffs = np.array([hand["won"][PERSON_INDEX] for hand in hands])
     hand_counts = np.linspace(0, len(hands), min(len(hands), CURVE_POINTS) + 1).round().astype(int)
-    means = _summarize_hands(hands, scale)
+    means = _compute_payoff_means(hands, scale)
     texts = {
         f"{game.hand_noun.capitalize()}s": f"{len(hands):,}",
         "Points" if game.unit == "point" else "Chips": f"{payoffs.sum():+,.0f}",
@@ -52,7 +52,7 @@ def summarize_session(game: Game, hands: Hands, style_counts: np.ndarray | None)
     if means["ev_adjusted"]:
         texts["EV-adjusted"] = means["ev_adjusted"]["text"]
     if unit == "mbb/hand":
-        texts["bb/100"] = _compute_interval(payoffs * scale / 10)["text"]
+        texts["bb/100"] = _compute_mean_and_interval(payoffs * scale / 10)["text"]
     if style_counts is not None and hands:
         style = compute_style_statistics(style_counts)
         texts |= {"VPIP": f"{style['vpip']:.0%}", "PFR": f"{style['pfr']:.0%}"}
@@ -96,24 +96,24 @@ def summarize_sessions_by_table(folder: Path) -> list[dict[str, Any]]:
                 "sessions": len(sessions),
                 "hands": len(hands),
                 "unit": units.get(game["unit"], f"{game['unit']}/hand"),
-                **_summarize_hands(hands, scale),
+                **_compute_payoff_means(hands, scale),
             }
         )
     return rows
 
 
-def _summarize_hands(hands: Hands, scale: float) -> dict[str, Any]:
+def _compute_payoff_means(hands: Hands, scale: float) -> dict[str, Any]:
     """Return mean and half-width of scaled payoffs, also luck-adjusted if known for all hands."""
     payoffs = np.array([hand["won"][PERSON_INDEX] for hand in hands], float) * scale
     adjusted = np.array([hand["ev_adjusted"] for hand in hands], float) * scale
     is_known = len(hands) > 0 and not np.isnan(adjusted).any()
     return {
-        **_compute_interval(payoffs),
-        "ev_adjusted": _compute_interval(adjusted) if is_known else None,
+        **_compute_mean_and_interval(payoffs),
+        "ev_adjusted": _compute_mean_and_interval(adjusted) if is_known else None,
     }
 
 
-def _compute_interval(payoffs: np.ndarray) -> dict[str, Any]:
+def _compute_mean_and_interval(payoffs: np.ndarray) -> dict[str, Any]:
     """Return the mean of payoffs, the half-width of its confidence interval, and both as text."""
     mean = float(payoffs.mean()) if len(payoffs) else 0.0
     half_width = compute_half_width(payoffs) if len(payoffs) >= MIN_DEALS else None

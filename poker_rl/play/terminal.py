@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
-from poker_rl.play.live_hand import MoveNotAllowedError
+from poker_rl.play.live_hand import RequestNotAllowedError
 from poker_rl.play.session import Session
-from poker_rl.storage.terminal_output import print_line
+from poker_rl.storage.terminal_printing import print_line
 
 MAX_LISTED_PROBS = 8  # number of moves in a hint; the least probable ones are left out
 HELP = """\
@@ -31,12 +31,12 @@ def run_input_loop(session: Session, resume_arguments: str) -> None:
     """Play a session until the person quits or the input ends; then print how to resume it."""
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(errors="ignore")
-    print_line(format_table(session.build_view(), session))
+    print_line(format_view(session.build_view(), session))
     try:
         while (words := input("> ").lower().split()) != ["q"]:
             try:
                 print_line(execute_line(session, words))
-            except MoveNotAllowedError as error:
+            except RequestNotAllowedError as error:
                 print_line(str(error))
     except EOFError:
         return
@@ -63,14 +63,14 @@ def execute_line(session: Session, words: list[str]) -> str:
         view = session.deal_next_hand(view["turn"])
     else:
         view = session.act(view["turn"], parse_move(view, words))
-    return "\n" + format_table(view, session)
+    return "\n" + format_view(view, session)
 
 
 def parse_move(view: View, words: list[str]) -> int | dict[str, int]:
     """Return the action of the typed move; `{"to": chips}` for a bet of an unlisted amount."""
     bets = [move for move in view["moves"] if move["raise_to"] is not None]
     if words == ["r"] and len(bets) > 1:
-        raise MoveNotAllowedError("Type an amount too, such as r 12.")
+        raise RequestNotAllowedError("Type an amount too, such as r 12.")
     for move in view["moves"]:
         names = [[move["key"]], ["r", str(move["raise_to"])], ["r"] if move in bets else None]
         if words in names and not move["cards"]:
@@ -79,10 +79,10 @@ def parse_move(view: View, words: list[str]) -> int | dict[str, int]:
             return int(move["action"])
     if view["amounts"] and len(words) == 2 and words[0] == "r" and words[1].isdecimal():
         return {"to": int(words[1][:9])}
-    raise MoveNotAllowedError("That is no legal move; ? lists what you can type.")
+    raise RequestNotAllowedError("That is no legal move; ? lists what you can type.")
 
 
-def format_table(view: View, session: Session) -> str:
+def format_view(view: View, session: Session) -> str:
     """Return text: moves since the person's last one, the table, and legal moves or outcome."""
     is_over = view["phase"] == "over"
     table = view["result"]["shown"] if is_over else view["table"]

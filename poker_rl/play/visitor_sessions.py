@@ -17,10 +17,10 @@ from poker_rl.config.build import build
 from poker_rl.config.compose import compose_plain_config
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.config.option_files import list_options_by_group, load_option, read_first_comment
-from poker_rl.config.target_classes import resolve_target
+from poker_rl.config.target_classes import split_target_and_settings
 from poker_rl.games.displayed_table import DisplayedGame
 from poker_rl.games.game import Game
-from poker_rl.play.live_hand import MoveNotAllowedError
+from poker_rl.play.live_hand import RequestNotAllowedError
 from poker_rl.play.session import Session
 from poker_rl.play.session_file import read_session
 from poker_rl.play.table_setup import (
@@ -44,7 +44,7 @@ MAX_RUNS = 20  # number of newest runs that are listed as opponents
 class SessionStore:
     """Sessions of all visitors; a session that is not in memory is resumed from its file.
 
-    Requests for a game or player that is not listed raise a MoveNotAllowedError.
+    Requests for a game or player that is not listed raise a RequestNotAllowedError.
 
     `setup` is the table of all sessions; None if each visitor chooses game and opponents. The first
     visitor gets `first_session` if it is given.
@@ -69,7 +69,7 @@ class SessionStore:
         self._path_by_player = options["player"]
         self.open_sessions: OrderedDict[str, Session] = OrderedDict()
         self._players_by_game: dict[str, dict[str, Player]] = {}
-        self._build_cached_table = lru_cache(MAX_TABLES)(self._build_table)
+        self._build_cached_table = lru_cache(MAX_TABLES)(self._build_table_setup)
 
     def begin_session(self, game_name: str = "", against: Sequence[str] = ()) -> Session:
         """Return the first session if nobody plays it yet, else a new one at a table."""
@@ -104,7 +104,7 @@ class SessionStore:
             raise ConfigError("The file of this session is gone.")
         return path
 
-    def load_bots(self, game: Game) -> dict[str, Player]:
+    def load_bots_for_game(self, game: Game) -> dict[str, Player]:
         """Return the bots of `conf/player` that can play a game, by name."""
         key = repr(game.to_dict())
         if key not in self._players_by_game:
@@ -130,15 +130,15 @@ class SessionStore:
         ]
         return {"games": games, "game": self.config.game, "last": last_session}
 
-    def get_seats_and_opponents(self, game_name: str) -> dict[str, Any]:
+    def get_seats_and_possible_opponents(self, game_name: str) -> dict[str, Any]:
         """Return a game's number of seats, and its possible opponents with descriptions."""
         if game_name not in self._path_by_game:
-            raise MoveNotAllowedError("There is no such game.")
+            raise RequestNotAllowedError("There is no such game.")
         game_config = compose_plain_config([f"game={game_name}"], self._option_dirs)
         game: Game = build(game_config["game"], "game", Game)
         if not isinstance(game, DisplayedGame):
-            raise MoveNotAllowedError(f"{game_name} can't be played on the page.")
-        names = self.load_bots(game)
+            raise RequestNotAllowedError(f"{game_name} can't be played on the page.")
+        names = self.load_bots_for_game(game)
         specs = [*(name for name in self.config.default_opponents if name in names), *names]
         about = {name: read_first_comment(self._path_by_player[name]) for name in specs}
         if not self.config.public:
@@ -148,11 +148,11 @@ class SessionStore:
         players = [{"spec": spec, "about": text} for spec, text in about.items()]
         return {"seats": game.seats, "players": players}
 
-    def _build_table(self, game_name: str, against: tuple[str, ...]) -> TableSetup:
-        players = self.get_seats_and_opponents(game_name)["players"]
+    def _build_table_setup(self, game_name: str, against: tuple[str, ...]) -> TableSetup:
+        players = self.get_seats_and_possible_opponents(game_name)["players"]
         known_specs = {player["spec"] for player in players}
         if not against or not known_specs.issuperset(against):
-            raise MoveNotAllowedError("There is no such player of this game.")
+            raise RequestNotAllowedError("There is no such player of this game.")
         return build_table_setup(
             compose_plain_config([f"game={game_name}"], self._option_dirs),
             self._option_dirs,
@@ -165,6 +165,6 @@ class SessionStore:
 def _is_displayed_game(name: str, option_dirs: Sequence[Path]) -> bool:
     """Return whether the class of a game option can be displayed; True if its file names none."""
     with suppress(ConfigError):
-        target, _ = resolve_target(load_option("game", name, option_dirs), "game")
+        target, _ = split_target_and_settings(load_option("game", name, option_dirs), "game")
         return issubclass(target, DisplayedGame)
     return True  # an option that changes settings of another one, which names the class

@@ -47,7 +47,7 @@ class BetAbstractionPlayer(PlayerWrapper):
             )
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        return self._convert_sizes(records, self._player.action_probs(records), 0.0)
+        return self._to_full_game_values(records, self._player.action_probs(records), 0.0)
 
     def state_values(self, records: np.ndarray) -> np.ndarray | None:
         return self._player.state_values(records)
@@ -55,9 +55,9 @@ class BetAbstractionPlayer(PlayerWrapper):
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
         """Return the critic's values [B, A] in chips; NaN for amounts that no listed size gives."""
         values = self._player.action_values(records)
-        return None if values is None else self._convert_sizes(records, values, np.nan)
+        return None if values is None else self._to_full_game_values(records, values, np.nan)
 
-    def _convert_sizes(
+    def _to_full_game_values(
         self, records: np.ndarray, sized_values: np.ndarray, unlisted_value: float
     ) -> np.ndarray:
         """Convert values of the actions of `sized_game` to those of the full game, [B, A].

@@ -24,7 +24,7 @@ from poker_rl.nets.legal_output_layer import LegalActions, list_legal_actions_if
 from poker_rl.nets.net_config import NetConfig, NetDimensions, get_value_net_config
 from poker_rl.nets.observation_encoders import ObservationEncoder
 from poker_rl.nets.precision import use_full_precision
-from poker_rl.nets.replicas import clone_replicas, forward_by_replica
+from poker_rl.nets.replicas import clone_replica_slice, forward_by_replica
 from poker_rl.storage.checkpoint import copy_to_cpu
 
 NetworkSharing = Literal["shared", "per_seat", "per_agent", "per_betting_node"]
@@ -102,8 +102,8 @@ class NetworkPlayer:
         network_count = count_networks_per_instance(self.game, self.network_sharing)
         replica_slice, critic = slice(k * network_count, (k + 1) * network_count), self.critic
         if critic is not None and critic.module is not None:
-            critic = replace(critic, module=clone_replicas(critic.module, replica_slice))
-        module = clone_replicas(self.module, replica_slice)
+            critic = replace(critic, module=clone_replica_slice(critic.module, replica_slice))
+        module = clone_replica_slice(self.module, replica_slice)
         return type(self)(self.game, self.net_config, module, self.network_sharing, critic=critic)
 
     @torch.no_grad()
@@ -116,7 +116,7 @@ class NetworkPlayer:
         if legal_actions is None:
             probs = self.compute_probs(logits, torch.from_numpy(legal_mask).to(device))
             return probs.cpu().numpy()
-        policy = self.compute_probs(logits, legal_actions.position_mask)  # [B, L]
+        policy = self.compute_probs(logits, legal_actions.non_padding_mask)  # [B, L]
         return legal_actions.scatter(policy, legal_mask.shape[1]).cpu().numpy()
 
     def state_values(self, records: np.ndarray) -> np.ndarray | None:

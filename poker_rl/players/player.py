@@ -210,7 +210,7 @@ def sample_from_probs(probs: np.ndarray, uniform: np.ndarray) -> np.ndarray:
     return actions
 
 
-def sample_from_logits(
+def sample_actions_and_log_probs(
     logits: torch.Tensor, legal_mask: np.ndarray, uniform: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Sample actions from a softmax over the logits [B, A] of legal actions.

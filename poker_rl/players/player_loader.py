@@ -64,8 +64,8 @@ def load_player(
     if (bot_name := parse_bot_name(spec)) is not None:
         config = load_bot_config(bot_name, option_folders)
         return load_bot(spec, config, game, device, option_folders)
-    path, name, instance, is_greedy = parse_spec(spec)
-    name, player = next(iter(load_snapshot_players(path, game, device, name).items()))
+    path, name, instance, is_greedy = parse_trained_player_spec(spec)
+    name, player = next(iter(load_players_of_snapshot(path, game, device, name).items()))
     if player.instance_count > 1 or instance is not None:
         if instance is None or instance >= player.instance_count:
             last_instance = player.instance_count - 1
@@ -75,7 +75,7 @@ def load_player(
     return GreedyWrapper(game, player) if is_greedy else player
 
 
-def load_base_player(
+def load_search_base_player(
     spec: str, game: Game, bot: Player, option_folders: Sequence[Path] | None
 ) -> Player:
     """Load the player whose policy is the base of a search by `bot`.
@@ -143,7 +143,7 @@ def resolve_distinct_specs(specs: Sequence[str]) -> list[str]:
 
 def resolve_file_and_player(spec: str) -> tuple[Path, str]:
     """Return the snapshot file that a spec names, and the player in it, like `average.7:greedy`."""
-    path, name, instance, is_greedy = parse_spec(spec)
+    path, name, instance, is_greedy = parse_trained_player_spec(spec)
     name = read_headline_player_name(path) if name is None else name
     instance_suffix = "" if instance is None else f".{instance}"
     return path, name + instance_suffix + GREEDY_SUFFIX * is_greedy
@@ -159,7 +159,7 @@ def is_run_snapshot(snapshot: Path) -> bool:
     return snapshot.match(f"{checkpoint.PLAYERS_FOLDER}/*.pt") and snapshot.stem.isdecimal()
 
 
-def parse_spec(spec: str) -> tuple[Path, str | None, int | None, bool]:
+def parse_trained_player_spec(spec: str) -> tuple[Path, str | None, int | None, bool]:
     """Return the parts of a trained player's spec: file, name, instance, and whether it is greedy.
 
     Name and instance are None if the spec does not contain them. If it names a run folder without
@@ -192,7 +192,7 @@ def format_own_snapshot_name(snapshot: Path) -> str:
     return f"itself at {int(snapshot.stem):,}"
 
 
-def load_snapshot_players(
+def load_players_of_snapshot(
     path: Path, game: Game, device: torch.device, player_name: str | None = None
 ) -> dict[str, Player]:
     """Return the players of a snapshot file by name, or only the one named `player_name`.

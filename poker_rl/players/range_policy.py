@@ -20,7 +20,7 @@ from torch import Tensor, nn
 
 from poker_rl.games.game import Game
 from poker_rl.games.public.ranges import Ranges
-from poker_rl.games.public.tree import Board, Boards, check_heads_up
+from poker_rl.games.public.tree import Board, BoardEnumerator, check_heads_up
 from poker_rl.games.tables import tables_from_records
 from poker_rl.nets.cpu_gpu_transfers import copy_to_device, start_copy_to_host
 from poker_rl.nets.dense import ACTIVATIONS, ReplicatedMLP
@@ -64,7 +64,7 @@ class BoardPolicy:
 class RangePolicyQuery:
     """Query for the policy of heads-up poker players at public states, with every hand."""
 
-    def __init__(self, game: Game, ranges: Ranges, boards: Boards) -> None:
+    def __init__(self, game: Game, ranges: Ranges, boards: BoardEnumerator) -> None:
         self._game, self._ranges, self._boards = check_heads_up(game), ranges, boards
 
     def find_representative_hands(self, board: Board) -> RepresentativeHands:
@@ -82,7 +82,7 @@ class RangePolicyQuery:
         decks = np.ascontiguousarray(decks[:, :, : self._game.cards_dealt], np.int8)
         return RepresentativeHands(representatives, representative_of_hand, decks)
 
-    def _deal_decks(self, tables: np.ndarray, decks: np.ndarray) -> np.ndarray:
+    def _write_decks(self, tables: np.ndarray, decks: np.ndarray) -> np.ndarray:
         """Write one deck into each record of `tables`, in place; return `tables`."""
         tables["deck"][:, : self._game.cards_dealt] = decks
         return tables
@@ -106,14 +106,14 @@ class RangePolicyQuery:
         """Return the policy at each state with each of the R hands in `decks`, [D, R, A]."""
         hand_count, card_count = decks.shape[1:]
         hand_decks = decks[states["to_act"]].reshape(-1, card_count)  # [D * R, cards]
-        tables = self._deal_decks(np.repeat(states, hand_count), hand_decks)
+        tables = self._write_decks(np.repeat(states, hand_count), hand_decks)
         probs = np.empty((len(tables), self._game.action_count))
         for start in range(0, len(tables), CPU_BLOCK_ROWS):
             rows = slice(start, start + CPU_BLOCK_ROWS)
             probs[rows] = compute_checked_probs(self._game, player, tables[rows])
         return probs.reshape(len(states), hand_count, self._game.action_count)
 
-    def iterate_board_policies(
+    def iterate_board_policy_groups(
         self,
         player: Player,
         states: np.ndarray,
@@ -129,23 +129,23 @@ class RangePolicyQuery:
         network_player = player if has_separable_features(player) and len(states) else None
         min_rows = 0 if network_player is None else MIN_ROWS_PER_QUERY
         finish_previous = None
-        for group in self._group_boards(boards, len(states), min_rows):
+        for group in self._split_boards_into_queries(boards, len(states), min_rows):
             decks = np.concatenate([hands.decks for _, hands in group], axis=1)
             if network_player is not None:
-                state_tables = self._deal_decks(states.copy(), decks[states["to_act"], 0])
+                state_tables = self._write_decks(states.copy(), decks[states["to_act"], 0])
                 hand_tables = np.repeat(states[:1], decks.shape[1])
-                self._deal_decks(hand_tables, decks[states["to_act"][0]])
+                self._write_decks(hand_tables, decks[states["to_act"][0]])
                 get_probs = start_network_query(network_player, state_tables, hand_tables)
             else:
                 get_probs = partial(np.asarray, self._query_player(player, states, decks))
             # Only wait for the previous query after the next one has started.
             if finish_previous is not None:
                 yield finish_previous()
-            finish_previous = partial(_to_board_policies, group, get_probs, on_progress)
+            finish_previous = partial(_wait_for_board_policies, group, get_probs, on_progress)
         if finish_previous is not None:
             yield finish_previous()
 
-    def _group_boards(
+    def _split_boards_into_queries(
         self, boards: Iterable[Board], state_count: int, min_rows: int
     ) -> Iterator[list[tuple[Board, RepresentativeHands]]]:
         """Yield consecutive boards in groups of at least `min_rows` pairs of a state and a hand."""
@@ -160,7 +160,7 @@ class RangePolicyQuery:
             yield group
 
 
-def _to_board_policies(
+def _wait_for_board_policies(
     group: list[tuple[Board, RepresentativeHands]],
     get_probs: Callable[[], np.ndarray],
     on_progress: Callable[[int], object],

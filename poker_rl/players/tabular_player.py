@@ -55,7 +55,7 @@ class PublicTabularPlayer(TabularPlayer):
     is_suit_invariant = True
 
     def __init__(self, game: Game, policy: np.ndarray) -> None:
-        self.infoset_index, self.policy = get_infoset_index(game), policy
+        self.infoset_index, self.policy = get_or_build_infoset_index(game), policy
         shape = self.infoset_index.row_count, game.action_count
         if policy.shape != shape:
             raise ValueError(f"policy: {policy.shape} is not {shape}")
@@ -65,7 +65,7 @@ class PublicTabularPlayer(TabularPlayer):
         return np.asarray(rows / rows.sum(1, keepdims=True))  # 16-bit rows do not sum to exactly 1
 
 
-def get_infoset_index(game: Game) -> InfosetIndex:
+def get_or_build_infoset_index(game: Game) -> InfosetIndex:
     """Return the `InfosetIndex` of a game; the cache holds only the newest index."""
     infoset_index = _cached_infoset_index.get(key := repr(game.to_dict()))
     if infoset_index is None:

@@ -27,7 +27,7 @@ from poker_rl.reports.comparison import IMAGE_SUFFIXES, CompareConfig, Compariso
 from poker_rl.reports.run_data import RunData, find_run_folders, read_run
 from poker_rl.reports.seed_statistics import compute_performance_profile
 from poker_rl.storage.disk import prepare_output_file, to_csv, write_text_atomically
-from poker_rl.storage.terminal_output import print_line
+from poker_rl.storage.terminal_printing import print_line
 
 # If the name of a measure ends in one of these, smaller values are better.
 LOWER_IS_BETTER = ("exploitability", "nash_conv")

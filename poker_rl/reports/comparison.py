@@ -22,7 +22,7 @@ from poker_rl.reports.run_data import (
     format_setting,
     group_runs,
     list_differing_keys,
-    strip_algo_and_target,
+    shorten_setting_key,
 )
 from poker_rl.reports.seed_statistics import Band, Statistic, average_curves, estimate_with_interval
 from poker_rl.reports.table_formats import (
@@ -125,14 +125,14 @@ class Comparison:
         """Return a run's last value of a measure up to `x_value`; None if there is none."""
         return run.get_value(measure, self.config.x_axis, self.config.x_value)
 
-    def list_counted_values(self, group: RunGroup, measure: str) -> list[float]:
+    def list_values_of_counted_runs(self, group: RunGroup, measure: str) -> list[float]:
         """Return the value of a measure in each of the group's counted runs that recorded it."""
         values = (self.get_value(run, measure) for run in group.counted_runs)
         return [value for value in values if value is not None]
 
     def compute_mean(self, group: RunGroup, tag: str) -> float | None:
         """Return the mean of a tag over a group's counted runs; None if none of them has it."""
-        values = self.list_counted_values(group, tag)
+        values = self.list_values_of_counted_runs(group, tag)
         return float(np.mean(values)) if values else None
 
     def build_curves(self, measure: str) -> list[CurveLine]:
@@ -176,12 +176,12 @@ class Comparison:
         statistic, x_axis = self.config.statistic, self.config.x_axis
         for group in self.groups:
             settings = {
-                f"settings/{strip_algo_and_target(key)}": format_setting(group.config.get(key, "-"))
+                f"settings/{shorten_setting_key(key)}": format_setting(group.config.get(key, "-"))
                 for key in keys
             }
             seconds = self.compute_mean(group, "seconds")
             for measure in self.measures:
-                values = self.list_counted_values(group, measure)
+                values = self.list_values_of_counted_runs(group, measure)
                 estimate = estimate_with_interval(values, statistic) if values else (None,) * 3
                 value, low, high = estimate
                 pairs = (run.get_unit_and_kind(measure) for run in group.runs)

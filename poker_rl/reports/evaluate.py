@@ -34,7 +34,7 @@ from poker_rl.players.player_loader import (
     PLAYER_PATTERN,
     format_own_snapshot_name,
     load_player,
-    load_snapshot_players,
+    load_players_of_snapshot,
     resolve_spec,
 )
 from poker_rl.reports.evaluation_reports import EvaluateConfig, Evaluation, print_reports
@@ -76,7 +76,7 @@ def evaluate(
     evaluation = create_evaluation(config, group_config, option_dirs, device)
     with let_ctrl_c_kill_process():
         if config.seats:
-            measure_mixed_table(evaluation)
+            measure_and_report_mixed_table(evaluation)
         else:
             measure_and_report_players(evaluation, load_measured_players(evaluation, device))
 
@@ -130,7 +130,7 @@ def load_measured_players(evaluation: Evaluation, device: torch.device) -> dict[
     spec, snapshot = evaluation.config.player, evaluation.snapshot
     if snapshot is not None and spec is None:
         with error_prefix("run"):
-            return load_snapshot_players(snapshot, evaluation.game, device)
+            return load_players_of_snapshot(snapshot, evaluation.game, device)
     with error_prefix("player"):
         assert spec is not None
         if snapshot is None:
@@ -138,11 +138,11 @@ def load_measured_players(evaluation: Evaluation, device: torch.device) -> dict[
         if (match := PLAYER_PATTERN.fullmatch(spec)) is None:
             raise ConfigError(f"{spec} is not a name, as in current, current.2 or current:greedy")
         if match[1] == spec:  # the name has neither an instance nor `:greedy`
-            return load_snapshot_players(snapshot, evaluation.game, device, spec)
+            return load_players_of_snapshot(snapshot, evaluation.game, device, spec)
         return {spec: evaluation.load_player(f"{snapshot}:{spec}")}
 
 
-def measure_mixed_table(evaluation: Evaluation) -> None:
+def measure_and_report_mixed_table(evaluation: Evaluation) -> None:
     """Play a table of the players in `seats`, in every rotation; print and save their winnings."""
     game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
     own = {} if config.run is None else {"self": evaluation.snapshot_spec}
@@ -162,8 +162,8 @@ def measure_and_report_players(evaluation: Evaluation, players: Mapping[str, Pla
     """Check the settings, measure the players, and print and save the report."""
     game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
     snapshot = evaluation.snapshot
-    opponents = evaluation.load_players_of_setting("against")
-    best_responses = evaluation.load_players_of_setting("best_responses")
+    opponents = evaluation.load_players_of_config_key("against")
+    best_responses = evaluation.load_players_of_config_key("best_responses")
     if opponents or best_responses or config.earlier_snapshots or config.lbr or config.hands:
         for name, player in players.items():
             if player.instance_count > 1:

@@ -20,7 +20,7 @@ from poker_rl.evaluation.result import AGAINST, Result
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
-    parse_spec,
+    parse_trained_player_spec,
     read_headline_player_name,
     resolve_distinct_specs,
 )
@@ -34,8 +34,8 @@ from poker_rl.reports.table_formats import (
 )
 from poker_rl.storage.disk import create_writable_folder, to_csv, write_text_atomically
 from poker_rl.storage.run_files import read_config_and_manifest
-from poker_rl.storage.terminal_output import print_line
-from poker_rl.training.run_config import PlayerSelectionConfig, read_run_config
+from poker_rl.storage.terminal_printing import print_line
+from poker_rl.training.run_config import PlayerSourceConfig, read_run_config
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -47,7 +47,7 @@ RowBuilder = Callable[[Sequence[Result], str | None], TextRows]
 
 
 @dataclass(kw_only=True, frozen=True)
-class EvaluateConfig(PlayerSelectionConfig):
+class EvaluateConfig(PlayerSourceConfig):
     """Settings of `poker-rl evaluate`; conf/evaluate.yaml explains them."""
 
     against: list[str] | None
@@ -97,7 +97,7 @@ class Evaluation:
         self.headline_player: str | None = None
         if self.config.run is not None and not self.config.seats:
             with error_prefix("checkpoint"):
-                self.snapshot = parse_spec(self.snapshot_spec)[0]
+                self.snapshot = parse_trained_player_spec(self.snapshot_spec)[0]
             with error_prefix("run"):
                 self.headline_player = read_headline_player_name(self.snapshot)
 
@@ -107,7 +107,7 @@ class Evaluation:
         checkpoint = self.config.checkpoint
         return f"{self.config.run}" + ("" if checkpoint is None else f"@{checkpoint}")
 
-    def load_players_of_setting(self, key: str) -> dict[str, Player]:
+    def load_players_of_config_key(self, key: str) -> dict[str, Player]:
         """Return the players in the setting `key`, such as "against", by name."""
         with error_prefix(key):
             specs = resolve_distinct_specs(getattr(self.config, key) or [])
@@ -134,7 +134,9 @@ class Evaluation:
         decisions = None if snapshot is None else int(snapshot.stem)
         if snapshot is not None:
             heading += f", {decisions:,} decisions: {snapshot}"
-        print_line(format_for_terminal([heading, *self.tables], list_player_names(self.results)))
+        print_line(
+            format_for_terminal([heading, *self.tables], list_names_in_results(self.results))
+        )
         if self.report_path is None:
             print_line("\nnothing was written; out=FOLDER saves it as JSON and CSV")
             return
@@ -214,22 +216,22 @@ def print_reports(config: EvaluateConfig) -> None:
     if config.out is None:
         read_run_config(config.results_folder.parent, "run")
     with error_prefix("show"):
-        print_line(format_report_tables(config.results_folder))
+        print_line(read_and_format_reports(config.results_folder))
 
 
-def format_report_tables(folder: Path) -> str:
+def read_and_format_reports(folder: Path) -> str:
     """Return a table of exploitability and matches for each report in a folder, oldest first."""
     texts = []
     for heading, results, headline_player, _ in read_reports(folder):
         table = TextTable(build_long_rows(results, headline_player))
-        text = format_for_terminal([table], list_player_names(results))
+        text = format_for_terminal([table], list_names_in_results(results))
         texts.append(f"{wrap_line(heading)}\n\n{text}")
     if not texts:
         raise ConfigError(f"there are no evaluations in {folder}")
     return "\n\n\n".join(texts)
 
 
-def list_player_names(results: Sequence[Result]) -> list[str]:
+def list_names_in_results(results: Sequence[Result]) -> list[str]:
     """Return all names in results: measured players, opponents and best responses."""
     return [
         *(result.player for result in results),

@@ -82,7 +82,7 @@ def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
         card_path = list_output_paths(path)[1]
         write_text_atomically(card_path, format_model_card(path.name, name, game, origin, results))
         return f"{message}; model card: {card_path}"
-    difference = save_onnx(path, game, player, metadata | {"player": file_name})
+    difference = save_and_check_onnx(path, game, player, metadata | {"player": file_name})
     return f"{message}; at random decisions its probabilities differ by at most {difference:.1g}"
 
 
@@ -107,7 +107,7 @@ def format_model_card(
     metadata["tags"] = [CARD_TASK, "poker-rl", game.name]
     rows, metrics = [["measure", "value", "unit", "kind"]], []
     for r in results:
-        rows.append([r.measure, r.formatted_value, r.unit, r.kind])
+        rows.append([r.measure, r.value_and_interval_text, r.unit, r.kind])
         name = f"{r.measure} ({r.unit}, {r.kind})"
         metrics.append({"type": r.measure, "name": name, "value": float(r.value)})
     if results:
@@ -152,7 +152,9 @@ class _OnnxPolicy(nn.Module):
         return self.compute_probs(logits[0] if seat is None else logits[seat, row], mask)
 
 
-def save_onnx(path: Path, game: Game, player: Player, metadata: Mapping[str, Any]) -> float:
+def save_and_check_onnx(
+    path: Path, game: Game, player: Player, metadata: Mapping[str, Any]
+) -> float:
     """Write the policy of a player as an ONNX model, after a check at random decisions.
 
     Return the largest difference between probabilities by the ONNX model and by PyTorch. Raise

@@ -27,7 +27,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables
 from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.players.player import Player, compute_checked_probs, sample_from_probs
-from poker_rl.players.player_loader import CPU, load_player, load_snapshot_players
+from poker_rl.players.player_loader import CPU, load_player, load_players_of_snapshot
 from poker_rl.reports.compare_runs import build_game_comparisons, draw_comparison
 from poker_rl.reports.comparison import CompareConfig, format_minutes
 from poker_rl.reports.evaluation_reports import EVALUATIONS_FOLDER, read_reports
@@ -46,12 +46,12 @@ from poker_rl.reports.table_formats import (
     create_html_document,
     create_html_element,
     create_html_table,
-    mark_headline,
+    mark_headline_player,
 )
 from poker_rl.storage.checkpoint import find_newest_snapshot, list_snapshots
 from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 from poker_rl.storage.run_files import LOCATION_SETTINGS, METRICS_FILE
-from poker_rl.storage.terminal_output import print_line
+from poker_rl.storage.terminal_printing import print_line
 
 MAX_BASIS_PX = 480  # two panels of this width fit side by side on a wide screen
 
@@ -106,7 +106,7 @@ def render_run(run: RunData, config: ReportConfig, option_dirs: Sequence[Path]) 
     """Yield HTML with results, figures, sample hands, settings and provenance of a run."""
     game: Game = build(run.config.get("game"), "game", Game)
     snapshot = find_newest_snapshot(run.folder) if list_snapshots(run.folder) else None
-    players = {} if snapshot is None else load_snapshot_players(snapshot, game, CPU)
+    players = {} if snapshot is None else load_players_of_snapshot(snapshot, game, CPU)
     yield create_html_element("h2", str(run.folder))
     yield create_html_element("p", summarize_run(run, snapshot))
     if results := run.list_last_results():
@@ -114,7 +114,7 @@ def render_run(run: RunData, config: ReportConfig, option_dirs: Sequence[Path]) 
         yield render_result_tables(results, run.headline_player)
     if run.curves:
         yield create_html_element("h3", "Curves and policies")
-        yield from render_figures(run, game, players)
+        yield from render_run_figures(run, game, players)
     if reports := list(read_reports(run.folder / EVALUATIONS_FOLDER)):
         yield create_html_element("h3", "Evaluations")
         for heading, results, headline_player, _ in reports:
@@ -136,7 +136,7 @@ def render_result_tables(results: Sequence[Result], headline_player: str | None)
     for player in dict.fromkeys(result.player for result in results):
         rows = build_long_rows([result for result in results if result.player == player])
         columns = [column for column in zip(*rows, strict=True) if any(column[1:])][1:]
-        caption = mark_headline(player, headline_player)
+        caption = mark_headline_player(player, headline_player)
         tables.append(create_html_table(list(zip(*columns, strict=True)), caption=caption))
     return create_html_element("div", *tables, class_="row")
 
@@ -151,7 +151,7 @@ def summarize_run(run: RunData, snapshot: Path | None) -> str:
     return ", ".join([*facts, run.machine])
 
 
-def render_figures(run: RunData, game: Game, players: Mapping[str, Player]) -> Iterator[Html]:
+def render_run_figures(run: RunData, game: Game, players: Mapping[str, Player]) -> Iterator[Html]:
     """Yield HTML with a run's curves and, in small games and hold'em, policies of `players`."""
     opponents = OpponentFileCopies(run.folder)
     evaluator: PlayerEvaluator = build(

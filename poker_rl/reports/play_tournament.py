@@ -37,7 +37,7 @@ from poker_rl.evaluation.matches.tournament_lineups_and_ranking import (
     TournamentResults,
     assign_players_to_tables,
     compute_tournament_results,
-    list_counted_players,
+    list_counted_players_at_table,
 )
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
@@ -58,7 +58,7 @@ from poker_rl.storage.disk import (
     remove_partial_files,
     write_text_atomically,
 )
-from poker_rl.storage.terminal_output import create_progress_bar, print_line
+from poker_rl.storage.terminal_printing import create_progress_bar, print_line
 from poker_rl.training.process_pool import run_tasks_in_pool
 from poker_rl.training.rank_and_device import prepare_process
 from poker_rl.training.signals import let_ctrl_c_kill_process
@@ -192,23 +192,26 @@ class Tournament:
                 for name, bot_config in plan.players.items()
             ]
 
-    def get_results_path(self, table: int) -> Path:
+    def get_table_results_path(self, table: int) -> Path:
         """Return the path of a table's results; this file exists once the table is finished."""
         return self.folder / TABLES_FOLDER / f"{table:06}.npy"
 
-    def play_table(self, table: int) -> None:
+    def play_and_save_table(self, table: int) -> None:
         """Play all deals at a table, and save the winnings for `read_table_results`."""
         seat_order = self.seat_orders[table]
         players = [self.players[player] for player in seat_order]
         blocks = play_deals(self.game, players, self.plan.deals, self.plan.seed, table=table)
-        columns = [seat_order.index(player) for player in list_counted_players(seat_order)]
-        with atomic_replacement(self.get_results_path(table)) as path, path.open("wb") as file:
+        columns = [seat_order.index(player) for player in list_counted_players_at_table(seat_order)]
+        with (
+            atomic_replacement(self.get_table_results_path(table)) as path,
+            path.open("wb") as file,
+        ):
             np.save(file, blocks[:, columns].T)
 
     def read_table_results(self, table: int) -> np.ndarray:
-        """Return what each player in `list_counted_players` won, [players, deals] chips a hand."""
-        path = self.get_results_path(table)
-        shape = len(list_counted_players(self.seat_orders[table])), self.plan.deals
+        """Return the winnings of the players that count, [players, deals], in chips a hand."""
+        path = self.get_table_results_path(table)
+        shape = len(list_counted_players_at_table(self.seat_orders[table])), self.plan.deals
         try:
             with open_regular_file(path, MIB + 8 * prod(shape)) as file:
                 return np.lib.format.read_array(file).astype(float).reshape(shape)
@@ -219,14 +222,14 @@ class Tournament:
 def play_missing_tables(tournament: Tournament, workers: int) -> None:
     """Play the tables that are not finished, in this process or in `workers` processes."""
     count = len(tournament.seat_orders)
-    missing = [i for i in range(count) if not tournament.get_results_path(i).exists()]
+    missing = [i for i in range(count) if not tournament.get_table_results_path(i).exists()]
     print_line(f"tournament folder: {tournament.folder}")
     if missing:
         command = f"poker-rl tournament resume={shlex.quote(str(tournament.folder))}"
         print_line(
             f"{len(missing):,} of {count:,} tables to play; to resume after a stop: {command}"
         )
-    played: Iterable[object] = map(tournament.play_table, missing)
+    played: Iterable[object] = map(tournament.play_and_save_table, missing)
     if workers > 1:
         parts = tournament.plan, tournament.folder, tournament.device.type
         played = run_tasks_in_pool(partial(_create_table_task, *parts), missing, workers)
@@ -238,7 +241,7 @@ def play_missing_tables(tournament: Tournament, workers: int) -> None:
 
 def _create_table_task(plan: TournamentPlan, folder: Path, device: str) -> Any:
     """Load the players in a worker process, and return the function that plays a table."""
-    return Tournament(plan, folder, device).play_table
+    return Tournament(plan, folder, device).play_and_save_table
 
 
 def print_and_save_results(tournament: Tournament, draws_figure: bool) -> None:
@@ -268,7 +271,7 @@ def format_ranking_and_cross_table(results: TournamentResults) -> str:
     """Return the ranking and the cross table as text for the screen."""
     names = results.player_names
     cells: defaultdict[tuple[str, str], str] = defaultdict(lambda: "-")
-    cells |= {(one.player, one.measure): one.formatted_value for one in results.results}
+    cells |= {(one.player, one.measure): one.value_and_interval_text for one in results.results}
     measures = {"won": "won", "behind": "behind the one above"}
     measures |= {"elo": "Elo"} if results.game.seats == 2 else {}
     ranking, cross_table = [["rank", "player", *measures.values()]], [["", *names]]

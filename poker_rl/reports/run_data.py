@@ -259,7 +259,7 @@ def create_group_labels(
                 continue
             value = FOLDER_PATTERN.sub("", format_setting(group_config[key]))
             if key != "warm_start":
-                parts.append(f"{strip_algo_and_target(key)}={value}")
+                parts.append(f"{shorten_setting_key(key)}={value}")
             elif group_config[key] is not None:
                 parts.append(f"from {value.partition('@')[0]}")
         label = " ".join(parts) or base_label
@@ -282,7 +282,7 @@ def _encode_comparable(value: Any) -> str:
     return json.dumps(convert_whole_floats_to_ints(value), sort_keys=True, default=str)
 
 
-def strip_algo_and_target(key: str) -> str:
+def shorten_setting_key(key: str) -> str:
     """Return a dotted key without the prefix `algo.` and the suffix `._target_`."""
     return key.removeprefix("algo.").removesuffix(TARGET_SUFFIX)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from textwrap import fill
 
 from poker_rl.evaluation.result import EXACT, Result
-from poker_rl.storage.terminal_output import escape_control_characters
+from poker_rl.storage.terminal_printing import escape_control_characters
 
 TextRows = list[list[str]]
 MAX_LINE_WIDTH = 120
@@ -105,14 +105,17 @@ def escape_markdown(text: str) -> str:
 
 def build_long_rows(results: Sequence[Result], headline_player: str | None = None) -> TextRows:
     """Return headings and a row for each result, with its percentiles in further columns."""
-    percentiles = {r.tag: r.formatted_value for r in results if r.is_percentile}
+    percentiles = {r.tag: r.value_and_interval_text for r in results if r.is_percentile}
     suffixes = dict.fromkeys(tag[tag.rindex("/") :] for tag in percentiles)
     rows = [["player", "measure", "value", *(s[1:] for s in suffixes), "unit", "kind", "n"]]
     for r in results:
         if not r.is_percentile:
-            values = [r.formatted_value, *(percentiles.get(r.tag + end, "") for end in suffixes)]
+            values = [
+                r.value_and_interval_text,
+                *(percentiles.get(r.tag + end, "") for end in suffixes),
+            ]
             count = "" if r.n is None else f"{r.n:,}"
-            player = mark_headline(r.player, headline_player)
+            player = mark_headline_player(r.player, headline_player)
             rows.append([player, r.measure, *values, r.unit, r.kind, count])
     return rows
 
@@ -132,7 +135,7 @@ def build_wide_rows(results: Sequence[Result], headline_player: str | None) -> T
         if kind == EXACT and (result.player, result.measure) in sampled_kinds:
             kind, column = sampled_kinds[result.player, result.measure], f"{column}, exact"
         units.setdefault(column, {})[result.unit] = None
-        cells.setdefault((result.player, kind), {})[column] = result.formatted_value
+        cells.setdefault((result.player, kind), {})[column] = result.value_and_interval_text
     all_units = {unit for column_units in units.values() for unit in column_units}
     headings, common_unit = [*units, "unit"], [*all_units]
     if len(all_units) > 1 or all_units == {""}:
@@ -144,11 +147,11 @@ def build_wide_rows(results: Sequence[Result], headline_player: str | None) -> T
     rows = [["player", "kind", *headings]]
     for (player, kind), row in cells.items():
         values = (row.get(column, "-") for column in units)
-        rows.append([mark_headline(player, headline_player), kind, *values, *common_unit])
+        rows.append([mark_headline_player(player, headline_player), kind, *values, *common_unit])
     return rows
 
 
-def mark_headline(player: str, headline_player: str | None) -> str:
+def mark_headline_player(player: str, headline_player: str | None) -> str:
     """Return a player's name, followed by "(headline)" if it is the headline player."""
     return f"{player} (headline)" if player == headline_player else player
 

@@ -16,7 +16,7 @@ from poker_rl.storage.run_files import (
     read_manifest,
     read_metrics_rows,
 )
-from poker_rl.storage.terminal_output import escape_control_characters, print_line
+from poker_rl.storage.terminal_printing import escape_control_characters, print_line
 
 REFRESH_S = 1.0
 BARS = "▁▂▃▄▅▆▇█"
@@ -32,7 +32,7 @@ def watch_run(folder: Path) -> None:
     config, _ = read_config_and_manifest(folder)
     if not sys.stdout.isatty():
         printed = 0
-        for rows in poll_metrics_rows(folder):
+        for rows in poll_all_metrics_rows(folder):
             for count in range(printed + 1, len(rows) + 1):
                 cells = describe_progress(folder, config, rows[:count])
                 print_line(", ".join(f"{label}: {text}" for label, text in cells.items()))
@@ -44,7 +44,7 @@ def watch_run(folder: Path) -> None:
     from rich.text import Text
 
     with Live(auto_refresh=False) as live:
-        for rows in poll_metrics_rows(folder):
+        for rows in poll_all_metrics_rows(folder):
             cells = {"run": f"{folder}, {read_manifest(folder).get('status')}", "progress": "none"}
             cells |= describe_progress(folder, config, rows)
             for name, tag in find_first_measure_tags(rows).items():
@@ -55,7 +55,7 @@ def watch_run(folder: Path) -> None:
             live.update(table, refresh=True)
 
 
-def poll_metrics_rows(folder: Path) -> Iterator[list[dict[str, float]]]:
+def poll_all_metrics_rows(folder: Path) -> Iterator[list[dict[str, float]]]:
     """Yield all rows that metrics.jsonl has so far, every second until the run has ended."""
     is_running, path = True, folder / METRICS_FILE
     while is_running:

@@ -41,7 +41,7 @@ def find_launcher_name(launcher_overrides: Sequence[str], option_dirs: Sequence[
     return name
 
 
-def launch_jobs(
+def run_jobs_with_hydra_launcher(
     job_numbers: Sequence[int],
     task: Callable[[int], None],
     launcher_overrides: Sequence[str],

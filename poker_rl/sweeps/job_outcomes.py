@@ -20,8 +20,8 @@ from typing import Any
 from poker_rl.config.input_checks import ConfigError, read_json
 from poker_rl.storage.disk import to_csv, write_text_atomically
 from poker_rl.storage.run_files import read_last_metrics_row, read_manifest
-from poker_rl.storage.terminal_output import escape_control_characters, print_line
-from poker_rl.training.run_endings import RunOutcome
+from poker_rl.storage.terminal_printing import escape_control_characters, print_line
+from poker_rl.training.run_outcome import RunOutcome
 
 JOBS_FILE = "jobs.json"
 RUNNING_OR_KILLED = "running or killed"  # status of a job that has not reported its end
@@ -97,7 +97,7 @@ def print_and_save_progress(sweep: Path) -> list[JobOutcome]:
     print_line(f"{format_table(jobs)}\n\n{format_job_count(len(jobs))}: {states}")
     name = os.path.basename(os.path.abspath(sweep))
     summary = Path(os.path.normpath(sweep / ".." / f"{name}.csv"))
-    write_text_atomically(summary, format_summary(jobs))
+    write_text_atomically(summary, outcomes_to_csv(jobs))
     print_line(f"summary: {summary}")
     return jobs
 
@@ -123,7 +123,7 @@ def format_table(jobs: Sequence[JobOutcome]) -> str:
     return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
 
-def format_summary(jobs: Sequence[JobOutcome]) -> str:
+def outcomes_to_csv(jobs: Sequence[JobOutcome]) -> str:
     """Return the summary: a CSV row with overrides, status, folder and metrics of each job."""
     rows = []
     for job in jobs:

@@ -21,13 +21,13 @@ from optuna import Study, TrialPruned, distributions
 from optuna.trial import FrozenTrial, Trial, TrialState
 
 from poker_rl.config import input_checks
-from poker_rl.config.compose import RootConfig, compose_config, initialize_hydra
+from poker_rl.config.compose import UngroupedConfig, compose_config, initialize_hydra
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.storage.disk import exclusive_lock
 from poker_rl.storage.run_files import read_last_metrics_row, read_manifest
-from poker_rl.storage.terminal_output import announce_compilation, print_error, print_line
+from poker_rl.storage.terminal_printing import print_error, print_line, print_notice_if_compiling
 from poker_rl.training.loggers import Logger, Row
-from poker_rl.training.run_endings import DivergedError, RunInterruptedError
+from poker_rl.training.run_outcome import DivergedError, RunInterruptedError
 from poker_rl.training.start_run import build_and_train
 
 LOCKS_FILE = "locks"
@@ -97,8 +97,8 @@ def format_overrides(values: Mapping[str, Any]) -> list[str]:
 
 
 @dataclass
-class Objective(Logger):
-    """Objective function of a study: the mean of the metric over the runs of a trial.
+class ObjectiveFunction(Logger):
+    """ObjectiveFunction function of a study: the mean of the metric over the runs of a trial.
 
     The runs of a trial, one per seed, train one after another. This object is also their logger. At
     each evaluation, it reports two numbers to Optuna: the mean of the metric over the runs so far,
@@ -107,7 +107,7 @@ class Objective(Logger):
 
     folder: Path  # the folder of the study
     config: TuneConfig
-    root: RootConfig  # settings of the runs that belong to no group
+    ungrouped: UngroupedConfig  # settings of the runs that belong to no group
     option_dirs: Sequence[Path]
 
     def __call__(self, trial: Trial) -> float:
@@ -120,7 +120,7 @@ class Objective(Logger):
         self.values: list[float] = []  # metrics of the trial's finished runs
         for seed in self.config.seeds:
             self.values.append(self.train_seed(seed))
-            trial.report(fmean(self.values), len(self.values) * self.root.budget)
+            trial.report(fmean(self.values), len(self.values) * self.ungrouped.budget)
             if len(self.values) < len(self.config.seeds) and trial.should_prune():
                 raise TrialPruned(f"after the run of seed {seed}")
         return fmean(self.values)
@@ -137,7 +137,7 @@ class Objective(Logger):
         try:
             with initialize_hydra(self.option_dirs):
                 composed = compose_config(words)
-            with announce_compilation():
+            with print_notice_if_compiling():
                 build_and_train(composed, self.option_dirs, [self])
         except RunInterruptedError as error:
             if self.should_prune and error.exit_code <= 128:  # above 128, a signal ended the run
@@ -169,24 +169,24 @@ class Objective(Logger):
 
     def log(self, row: Row, step: int) -> None:
         """Report the metric to Optuna; raise RunInterruptedError if Optuna prunes the trial."""
-        done, values = row.counters[self.root.budget_unit], {**row.counters, **row.values}
+        done, values = row.counters[self.ungrouped.budget_unit], {**row.counters, **row.values}
         if done == 0:  # before training, only measures can be checked: `learn` has no metrics yet
             if "/" not in self.config.metric:
                 self.get_metric(values)
             return
         value = self.get_metric(values)
-        if done < self.root.budget:
+        if done < self.ungrouped.budget:
             # Runs evaluate after slightly different numbers of steps. Round these down to multiples
             # of `evaluate_every`, so that Optuna can compare trials at equal numbers.
-            steps = done // self.root.evaluate_every * self.root.evaluate_every
+            steps = done // self.ungrouped.evaluate_every * self.ungrouped.evaluate_every
             mean = fmean([*self.values, value])
-            self.trial.report(mean, len(self.values) * self.root.budget + steps)
+            self.trial.report(mean, len(self.values) * self.ungrouped.budget + steps)
             self.should_prune = self.trial.should_prune()
             if self.should_prune:
                 raise RunInterruptedError(0, "ended early")
 
 
-def run_trials(study: Study, search_space: SearchSpace, objective: Objective) -> int:
+def run_trials(study: Study, search_space: SearchSpace, objective: ObjectiveFunction) -> int:
     """Run trials until the study has completed or pruned `trials` of them; return the exit code."""
     with (objective.folder / LOCKS_FILE).open("wb") as locks:
         while (trial := start_next_trial(study, search_space, objective, locks)) is not None:
@@ -209,7 +209,7 @@ def run_trials(study: Study, search_space: SearchSpace, objective: Objective) ->
 
 
 def start_next_trial(
-    study: Study, search_space: SearchSpace, objective: Objective, locks: BinaryIO
+    study: Study, search_space: SearchSpace, objective: ObjectiveFunction, locks: BinaryIO
 ) -> Trial | None:
     """Start the next trial; return None once enough trials are completed or pruned.
 

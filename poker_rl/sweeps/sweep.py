@@ -25,17 +25,17 @@ from types import FrameType
 import torch
 
 from poker_rl.config import option_files
-from poker_rl.config.compose import ComposedConfig, compose_config, compose_outputs_and_run_folder
+from poker_rl.config.compose import ComposedConfig, compose_config, get_outputs_and_run_folder
 from poker_rl.config.input_checks import ConfigError, error_prefix, read_yaml_text
 from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.storage.disk import create_writable_folder, write_text_atomically
 from poker_rl.storage.run_files import LOCATION_SETTINGS, format_overrides_label, read_manifest
-from poker_rl.storage.terminal_output import print_error, print_line
+from poker_rl.storage.terminal_printing import print_error, print_line
 from poker_rl.sweeps import job_outcomes
-from poker_rl.sweeps.job_launcher import find_launcher_name, launch_jobs
+from poker_rl.sweeps.job_launcher import find_launcher_name, run_jobs_with_hydra_launcher
 from poker_rl.training.rank_and_device import count_torchrun_processes
 from poker_rl.training.run_config import CHANGEABLE_SETTINGS, replace_opponents_by_copies
-from poker_rl.training.run_endings import RunOutcome
+from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import list_stop_signals
 from poker_rl.training.start_run import run_training_job
 
@@ -63,7 +63,7 @@ def run_sweep(
     files = [path for folder in option_dirs for path in option_files.list_option_files(folder)]
     label = format_overrides_label(words, LOCATION_SETTINGS)
     digest = compute_digest([jobs, [read_yaml_text(path) for path in files]])
-    outputs, _ = compose_outputs_and_run_folder(first_job)
+    outputs, _ = get_outputs_and_run_folder(first_job)
     sweep = Path(outputs, "sweeps", f"{label}_{digest}".lstrip("_"))
     with error_prefix("outputs"):
         create_writable_folder(sweep)
@@ -76,11 +76,11 @@ def run_sweep(
     print_line(f"progress: poker-rl sweep {sweep}")
     with TemporaryDirectory(prefix="poker-rl-") as temporary_folder:
         stop_file = Path(temporary_folder, "stopped_by")
-        task = partial(run_job, Path.cwd(), sweep, stop_file, option_dirs)
+        task = partial(run_job_and_save_outcome, Path.cwd(), sweep, stop_file, option_dirs)
         with stop_sweep_on_signal(stop_file, waits_for_jobs=launcher != "basic"):
             try:
                 if unfinished:
-                    launch_jobs(unfinished, task, launcher_overrides, sweep)
+                    run_jobs_with_hydra_launcher(unfinished, task, launcher_overrides, sweep)
             except (KeyboardInterrupt, BrokenPipeError):
                 record_stop_signal(stop_file, signal.SIGINT)
             except Exception as error:  # Hydra's launchers may raise any error
@@ -139,7 +139,9 @@ def report_job_outcomes(sweep: Path) -> int:
     return max(codes, key=lambda code: (code > 2, code == 1, code))
 
 
-def run_job(cwd: Path, sweep: Path, stop_file: Path, option_dirs: list[Path], number: int) -> None:
+def run_job_and_save_outcome(
+    cwd: Path, sweep: Path, stop_file: Path, option_dirs: list[Path], number: int
+) -> None:
     """Run one job, perhaps in a process of its own, and save its outcome in the sweep's folder.
 
     Relative paths refer to `cwd`. If the sweep has been stopped, do nothing.
@@ -189,7 +191,7 @@ def resolve_job_run(
     has_own_name = composed.config["name"] is not None
     if not has_own_name:
         composed = add_run_name(composed, option_dirs)
-    folder = compose_outputs_and_run_folder(composed)[1]
+    folder = get_outputs_and_run_folder(composed)[1]
     manifest = read_manifest(folder)
     if not manifest:
         return composed, folder, False

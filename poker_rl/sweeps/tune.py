@@ -22,14 +22,14 @@ from optuna.samplers import TPESampler
 from optuna.trial import TrialState
 
 from poker_rl.config import option_files
-from poker_rl.config.compose import RootConfig, compose_plain_config
+from poker_rl.config.compose import UngroupedConfig, compose_plain_config
 from poker_rl.config.input_checks import ConfigError, error_prefix
 from poker_rl.config.option_files import find_differing_key
 from poker_rl.storage.disk import create_writable_folder, exclusive_lock, list_complete_files
 from poker_rl.storage.run_files import LOCATION_SETTINGS
-from poker_rl.storage.terminal_output import print_line
+from poker_rl.storage.terminal_printing import print_line
 from poker_rl.sweeps.study import (
-    Objective,
+    ObjectiveFunction,
     SearchSpace,
     TuneConfig,
     format_overrides,
@@ -37,7 +37,7 @@ from poker_rl.sweeps.study import (
     parse_search_space,
     run_trials,
 )
-from poker_rl.training.run_config import build_root_config
+from poker_rl.training.run_config import build_ungrouped_config
 from poker_rl.training.start_run import format_train_command
 
 STUDY_FILE = "study.db"
@@ -53,10 +53,10 @@ def tune(config: TuneConfig, option_dirs: Sequence[Path]) -> int:
         raise ConfigError("tune: missing; give tune=NAME, or out=FOLDER and the study's settings")
     search_space = parse_search_space(config.search_space)
     folder = Path(config.out or f"outputs/tune/{config.tune}")
-    root = build_checked_root_config(config.train_overrides, search_space, option_dirs)
-    study = open_or_create_study(folder, config, root)
+    ungrouped = build_checked_ungrouped_config(config.train_overrides, search_space, option_dirs)
+    study = open_or_create_study(folder, config, ungrouped)
     is_new = not study.get_trials(deepcopy=False)
-    objective = Objective(folder, config, root, option_dirs)
+    objective = ObjectiveFunction(folder, config, ungrouped, option_dirs)
     try:
         code = run_trials(study, search_space, objective)
     except ConfigError:
@@ -69,10 +69,10 @@ def tune(config: TuneConfig, option_dirs: Sequence[Path]) -> int:
     return code
 
 
-def build_checked_root_config(
+def build_checked_ungrouped_config(
     train_overrides: Sequence[str], search_space: SearchSpace, option_dirs: Sequence[Path]
-) -> RootConfig:
-    """Compose a run of the study, and return its root settings, those that belong to no group.
+) -> UngroupedConfig:
+    """Compose a run of the study, and return its settings that belong to no group.
 
     In this run, each searched key has its lowest value or first choice. Raise ConfigError if a
     value is not allowed, or a key is one that the study has to set.
@@ -87,19 +87,21 @@ def build_checked_root_config(
         for key, one in search_space.items()
     }
     words = [*train_overrides, *format_overrides(lowest)]
-    return build_root_config(compose_plain_config(words, option_dirs))
+    return build_ungrouped_config(compose_plain_config(words, option_dirs))
 
 
-def open_or_create_study(folder: Path, config: TuneConfig, root: RootConfig) -> optuna.Study:
+def open_or_create_study(
+    folder: Path, config: TuneConfig, ungrouped: UngroupedConfig
+) -> optuna.Study:
     """Open or create a study; raise ConfigError if the folder has other files or another study."""
     optuna.logging.set_verbosity(optuna.logging.CRITICAL)
     definition = {key: getattr(config, key) for key in DEFINITION_KEYS}
     pruner: BasePruner = NopPruner()
     if config.pruner == "median":
-        warmup_steps = round(config.warmup_share * root.budget)
+        warmup_steps = round(config.warmup_share * ungrouped.budget)
         pruner = MedianPruner(config.startup_trials, warmup_steps)
     elif config.pruner == "hyperband":
-        pruner = HyperbandPruner(root.evaluate_every, root.budget * len(config.seeds))
+        pruner = HyperbandPruner(ungrouped.evaluate_every, ungrouped.budget * len(config.seeds))
     database, query = str(folder.resolve() / STUDY_FILE), {"timeout": "60"}
     url = sqlalchemy.URL.create("sqlite", database=database, query=query)
     with error_prefix("out"):
@@ -124,7 +126,7 @@ def open_or_create_study(folder: Path, config: TuneConfig, root: RootConfig) -> 
     return study
 
 
-def print_best_trial(study: optuna.Study, objective: Objective) -> None:
+def print_best_trial(study: optuna.Study, objective: ObjectiveFunction) -> None:
     """Print how many trials ended, the best one, and the command that trains with its settings."""
     config = objective.config
     states = [trial.state for trial in study.get_trials(deepcopy=False)]
@@ -146,7 +148,7 @@ def print_best_trial(study: optuna.Study, objective: Objective) -> None:
     print_line(format_train_command([*sweep, *words], objective.option_dirs))
 
 
-def save_figures(study: optuna.Study, objective: Objective) -> None:
+def save_figures(study: optuna.Study, objective: ObjectiveFunction) -> None:
     """Save Optuna's figures of the study, if at least two trials have completed."""
     completed = study.get_trials(deepcopy=False, states=[TrialState.COMPLETE])
     if len(completed) < 2:

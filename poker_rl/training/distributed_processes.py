@@ -25,7 +25,7 @@ from poker_rl.learning.collectives import ProcessLostError, ShmAllReduce, use_sh
 from poker_rl.storage.disk import name_path_in_errors
 from poker_rl.training.process_pool import KILLED_MESSAGE, open_pool, prepare_pool_process
 from poker_rl.training.rank_and_device import ProcessRank, count_torchrun_processes
-from poker_rl.training.run_endings import RunOutcome
+from poker_rl.training.run_outcome import RunOutcome
 from poker_rl.training.signals import write_to_stderr
 
 # The time limit of collective operations is long, because workers wait while rank 0 evaluates,

@@ -51,7 +51,9 @@ def run_tasks_in_pool(
     context = multiprocessing.get_context("spawn")  # a fork would lack the threads of this process
     count = min(workers, len(tasks))
     with open_pool(count, context, prepare_pool_process, signal.SIG_DFL) as pool:
-        task_by_future = {pool.submit(_do_task, create_task_runner, task): task for task in tasks}
+        task_by_future = {
+            pool.submit(_run_task_in_pool_process, create_task_runner, task): task for task in tasks
+        }
         for future in as_completed(task_by_future):
             future.result()
             yield task_by_future[future]
@@ -64,7 +66,7 @@ def prepare_pool_process(interrupt_handler: signal.Handlers) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
 
 
-def _do_task(create_task_runner: Callable[[], TaskRunner], task: int) -> None:
+def _run_task_in_pool_process(create_task_runner: Callable[[], TaskRunner], task: int) -> None:
     global _run_task
     _run_task = _run_task or create_task_runner()
     _run_task(task)

@@ -13,7 +13,7 @@ import torch
 from poker_rl.algos.algorithm import NetworkLearner
 from poker_rl.config.build import build
 from poker_rl.config.input_checks import ConfigError, memory_errors_as_config_errors
-from poker_rl.config.target_classes import resolve_target
+from poker_rl.config.target_classes import split_target_and_settings
 from poker_rl.config.threads_and_numba_cache import count_cores, set_threads
 from poker_rl.games.game import Game
 from poker_rl.learning import collectives
@@ -96,7 +96,7 @@ def choose_faster_device(config: Mapping[str, Any], game: Game) -> tuple[torch.d
     )
     with memory_errors_as_config_errors("net"):
         module = net.build_module(size, torch.Generator())
-    learner_class, settings = resolve_target(config["algo"], "algo")
+    learner_class, settings = split_target_and_settings(config["algo"], "algo")
     numbers = {name: n for name, n in settings.items() if isinstance(n, int | float)}
     rows = next((numbers[name] for name in ROW_SETTINGS if name in numbers), math.inf)
     weights = sum(weight.numel() for weight in module.parameters())

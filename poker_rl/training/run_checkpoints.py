@@ -128,7 +128,7 @@ class Checkpoints:
             reason = str(error).partition("\n")[0]
             raise ConfigError(f"{path} does not fit the settings of this run: {reason}") from error
 
-    def synchronize_ranks(self) -> None:
+    def load_state_on_all_ranks(self) -> None:
         """Give all ranks equal networks before training; a collective call, made by every rank.
 
         If there is a checkpoint, each rank above 0 loads its part of the checkpoint. Otherwise it

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from poker_rl.config import option_files
 from poker_rl.config.build import build, convert_fields
-from poker_rl.config.compose import ComposedConfig, RootConfig
+from poker_rl.config.compose import ComposedConfig, UngroupedConfig
 from poker_rl.config.input_checks import ConfigError, NonNegativeInt, PositiveInt, error_prefix
 from poker_rl.config.threads_and_numba_cache import MAX_AUTO_THREADS, count_cores
 from poker_rl.games.game import Game
@@ -33,7 +33,7 @@ RESUME_RULE = (
 
 
 @dataclass(kw_only=True, frozen=True)
-class PlayerSelectionConfig:
+class PlayerSourceConfig:
     """Settings by which a command selects players, and the device on which they compute."""
 
     run: str | None
@@ -43,7 +43,7 @@ class PlayerSelectionConfig:
     threads: PositiveInt
 
 
-def collect_settings_and_opponents(
+def compose_new_or_resumed_settings(
     composed: ComposedConfig, option_dirs: Sequence[Path]
 ) -> tuple[dict[str, Any], Path | None, OpponentFileCopies]:
     """Return a run's settings, its folder if it is resumed, and copies of its opponents' files."""
@@ -71,8 +71,10 @@ def compose_resumed_config(old: Mapping[str, Any], composed: ComposedConfig) -> 
     """Return the config of a resumed run: the old config, changed by the user's overrides."""
     keys = [option_files.parse_override_key(override) for override in composed.overrides]
     # In an override, `${budget}` is the budget in the old config, unless it is overridden too.
-    root = {key: one for key, one in old.items() if not isinstance(one, dict) and key not in keys}
-    settings = {"logger": {}} | option_files.to_plain_dict(composed.config | root)
+    ungrouped = {
+        key: one for key, one in old.items() if not isinstance(one, dict) and key not in keys
+    }
+    settings = {"logger": {}} | option_files.to_plain_dict(composed.config | ungrouped)
     config: dict[str, Any] = deepcopy(dict(old)) | {"resume": str(composed.config["resume"])}
     for key in keys:
         value = option_files.get_dotted_value(settings, key)
@@ -85,12 +87,12 @@ def compose_resumed_config(old: Mapping[str, Any], composed: ComposedConfig) -> 
     return config
 
 
-def build_root_config(settings: Mapping[str, Any]) -> RootConfig:
-    """Build the root settings, those outside all groups, with `threads: auto` as a number."""
-    root = {key: one for key, one in settings.items() if key not in (*REQUIRED_PARTS, "net")}
-    if root.get("threads") == "auto":
-        root["threads"] = min(count_cores(), MAX_AUTO_THREADS)
-    return RootConfig(**convert_fields(RootConfig, root, "", {}))
+def build_ungrouped_config(settings: Mapping[str, Any]) -> UngroupedConfig:
+    """Build the settings that belong to no group, with `threads: auto` as a number."""
+    ungrouped = {key: one for key, one in settings.items() if key not in (*REQUIRED_PARTS, "net")}
+    if ungrouped.get("threads") == "auto":
+        ungrouped["threads"] = min(count_cores(), MAX_AUTO_THREADS)
+    return UngroupedConfig(**convert_fields(UngroupedConfig, ungrouped, "", {}))
 
 
 def replace_opponents_by_copies(
@@ -129,8 +131,8 @@ def read_run_config(folder: Path, key: str) -> dict[str, Any]:
     return config
 
 
-def resolve_game_and_player(
-    selection: PlayerSelectionConfig, game_config: Mapping[str, Any] | None
+def resolve_game_and_player_spec(
+    selection: PlayerSourceConfig, game_config: Mapping[str, Any] | None
 ) -> tuple[Game, str]:
     """Return the game, and a specification of the player for `load_player`."""
     run, checkpoint, player = selection.run, selection.checkpoint, selection.player

@@ -19,18 +19,18 @@ from poker_rl.algos.algorithm import Progress
 from poker_rl.evaluation.result import (
     Result,
     results_to_metrics,
-    select_first_result_by_player,
+    select_first_result_of_each_player,
     select_headline_results,
 )
 from poker_rl.storage import run_files
 from poker_rl.storage.disk import name_path_in_errors, write_text_atomically
-from poker_rl.storage.terminal_output import (
+from poker_rl.storage.terminal_printing import (
     create_progress_bar,
     escape_control_characters,
     print_line,
 )
 from poker_rl.training.loggers import Logger, Row
-from poker_rl.training.run_endings import RunInterruptedError
+from poker_rl.training.run_outcome import RunInterruptedError
 
 
 class RunRecorder:
@@ -120,7 +120,9 @@ class RunRecorder:
         with suppress(OSError):  # the disk may be full, or the terminal closed
             self.bar.update(min(step, self.budget) - self.bar.n)
 
-    def write_row(self, progress: Progress, results: Sequence[Result], evaluation_s: float) -> None:
+    def write_and_log_row(
+        self, progress: Progress, results: Sequence[Result], evaluation_s: float
+    ) -> None:
         """Write a row to metrics.jsonl and the loggers, and reset the sums."""
         counters = asdict(progress)
         values = {tag: total / count for tag, (total, count) in self.sums.items()}
@@ -143,7 +145,7 @@ class RunRecorder:
         row = Row(counters, values, measurements, select_headline_results(results))
         for logger in self.loggers:
             logger.log(row, progress.decisions)
-        headlines = (f"{one.tag} {one}" for one in select_first_result_by_player(results))
+        headlines = (f"{one.tag} {one}" for one in select_first_result_of_each_player(results))
         with suppress(OSError):
             self.bar.set_postfix_str(escape_control_characters(", ".join(headlines)))
 
@@ -157,7 +159,7 @@ class RunRecorder:
             path.parent.mkdir(exist_ok=True)
             save_figure(figure, path, f"run {self.folder}, {game}, seed {seed}")
             for logger in self.loggers:
-                logger.figure(name, path, self.last_counters["decisions"])
+                logger.log_figure(name, path, self.last_counters["decisions"])
 
     def write_manifest(self, **changes: Any) -> None:
         """Set the given keys of the manifest, and write the manifest to its file."""

@@ -12,7 +12,7 @@ from types import FrameType
 from typing import Self
 
 from poker_rl.learning import collectives
-from poker_rl.training.run_endings import RunInterruptedError
+from poker_rl.training.run_outcome import RunInterruptedError
 
 # Signals within this time (in seconds) after the first are ignored, because a process may get one
 # Ctrl-C twice: from the terminal and from its parent process.

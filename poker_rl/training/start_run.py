@@ -20,7 +20,7 @@ import torch
 
 from poker_rl.algos.algorithm import Algorithm, build_algorithm
 from poker_rl.config.build import build
-from poker_rl.config.compose import ComposedConfig, RootConfig
+from poker_rl.config.compose import ComposedConfig, UngroupedConfig
 from poker_rl.config.input_checks import ConfigError, error_prefix, is_out_of_memory
 from poker_rl.config.option_files import list_user_option_dirs
 from poker_rl.config.schedules import convert_horizons_to_steps, find_exhausted_learning_rate
@@ -35,7 +35,11 @@ from poker_rl.players.player_loader import load_player
 from poker_rl.storage import run_files
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.disk import atomic_replacement, exclusive_lock, remove_partial_files
-from poker_rl.storage.terminal_output import announce_compilation, format_os_error, print_line
+from poker_rl.storage.terminal_printing import (
+    format_os_error,
+    print_line,
+    print_notice_if_compiling,
+)
 from poker_rl.training.distributed_processes import start_workers
 from poker_rl.training.loggers import Logger
 from poker_rl.training.rank_and_device import (
@@ -47,10 +51,10 @@ from poker_rl.training.rank_and_device import (
 from poker_rl.training.run_checkpoints import Checkpoints, warm_start
 from poker_rl.training.run_config import (
     CHANGEABLE_SETTINGS,
-    build_root_config,
-    collect_settings_and_opponents,
+    build_ungrouped_config,
+    compose_new_or_resumed_settings,
 )
-from poker_rl.training.run_endings import DivergedError, RunInterruptedError, RunOutcome
+from poker_rl.training.run_outcome import DivergedError, RunInterruptedError, RunOutcome
 from poker_rl.training.run_recorder import RunRecorder
 from poker_rl.training.trainer import Trainer
 
@@ -58,7 +62,7 @@ from poker_rl.training.trainer import Trainer
 def run_training_job(composed: ComposedConfig, option_dirs: Sequence[Path]) -> RunOutcome:
     """Train one run, and return its outcome, also if it ended with an error."""
     try:
-        with announce_compilation():
+        with print_notice_if_compiling():
             build_and_train(composed, option_dirs)
     except ConfigError as error:
         status = "diverged" if isinstance(error, DivergedError) else "refused"
@@ -85,38 +89,43 @@ def build_and_train(
     # The manifest records sys.argv. In a job of a sweep or a study this is the command of the whole
     # sweep or study, so replace it by the command that trains this run alone.
     sys.argv = shlex.split(format_train_command(composed.overrides, option_dirs))
-    settings, resume, opponents = collect_settings_and_opponents(composed, option_dirs)
+    settings, resume, opponents = compose_new_or_resumed_settings(composed, option_dirs)
     if resume is None and settings.get("workers") == 1:
         settings["workers"] = count_torchrun_processes()
-    root = build_root_config(settings)
-    config = convert_horizons_to_steps(settings | asdict(root))
-    worker = find_process_rank(root.workers)
-    device = prepare_process(root.device, root.threads, root.seed, worker)
+    ungrouped = build_ungrouped_config(settings)
+    config = convert_horizons_to_steps(settings | asdict(ungrouped))
+    worker = find_process_rank(ungrouped.workers)
+    device = prepare_process(ungrouped.device, ungrouped.threads, ungrouped.seed, worker)
     game: Game = build(config["game"], "game", Game)
-    if root.device == "auto" and device.type == "cuda":
+    if ungrouped.device == "auto" and device.type == "cuda":
         device, reason = choose_faster_device(config, game)
         if worker.rank == 0:
             print_line(f"device: {device}, {reason}")
-    set_matmul_precision(root.precision, device)
+    set_matmul_precision(ungrouped.precision, device)
 
     def load(spec: str) -> Player:
         return load_player(opponents.resolve_bundled_path(spec), game, device, option_dirs)
 
-    training_opponents = load_opponents(root, load)
+    training_opponents = load_opponent_settings(ungrouped, load)
     evaluator: PlayerEvaluator = build(
-        config["evaluation"], "evaluation", PlayerEvaluator, game=game, load=load, seed=root.seed
+        config["evaluation"],
+        "evaluation",
+        PlayerEvaluator,
+        game=game,
+        load=load,
+        seed=ungrouped.seed,
     )
     own_loggers = [build(node, f"logger.{name}", Logger) for name, node in config["logger"].items()]
     algorithm = build_algorithm(
-        config, game, device, root.seed, training_opponents, worker.count, worker.rank
+        config, game, device, ungrouped.seed, training_opponents, worker.count, worker.rank
     )
     if evaluator.exact_every is not None:
         with error_prefix("evaluation.exact_every"):
             evaluator.check_exact_possible(algorithm.players().values())
     # A warm start applies to new runs; a resumed run with a checkpoint loads its own weights later.
-    if root.warm_start is not None and (resume is None or not (resume / STATE_FILE).exists()):
+    if ungrouped.warm_start is not None and (resume is None or not (resume / STATE_FILE).exists()):
         with error_prefix("warm_start"):
-            config["warm_start"] = warm_start(root.warm_start, config, algorithm, game, load)
+            config["warm_start"] = warm_start(ungrouped.warm_start, config, algorithm, game, load)
     # Rank 0 starts the processes of the other ranks, which repeat all steps of this function.
     train_as_rank = partial(run_training_job, composed, option_dirs)
     with start_workers(worker, device, train_as_rank) if worker.count > 1 else nullcontext():
@@ -133,9 +142,11 @@ def build_and_train(
         )
 
 
-def load_opponents(root: RootConfig, load: Callable[[str], Player]) -> OpponentSettings | None:
+def load_opponent_settings(
+    ungrouped: UngroupedConfig, load: Callable[[str], Player]
+) -> OpponentSettings | None:
     """Return the opponents that a run trains against, or None for self-play."""
-    names, weights = root.opponents, root.opponent_weights
+    names, weights = ungrouped.opponents, ungrouped.opponent_weights
     if weights is not None and len(weights) != len(names):
         raise ConfigError(f"opponent_weights: {len(weights)} for {len(names)} opponents")
     if not names:
@@ -144,7 +155,7 @@ def load_opponents(root: RootConfig, load: Callable[[str], Player]) -> OpponentS
         if len(set(names)) < len(names):
             raise ConfigError("a player is named twice; opponent_weights sets frequencies")
         players = {name: None if name == SELF else load(name) for name in names}
-    return OpponentSettings(players=players, weights=weights, self_interval=root.self_interval)
+    return OpponentSettings(players=players, weights=weights, self_interval=ungrouped.self_interval)
 
 
 def train_in_folder(
@@ -167,7 +178,7 @@ def train_in_folder(
     config = {**config, "resume": None}
     if not collectives.is_main_process():
         checkpoints = Checkpoints(Path(), config, game, algorithm)
-        checkpoints.synchronize_ranks()
+        checkpoints.load_state_on_all_ranks()
         Trainer(config, algorithm, evaluator, checkpoints).run()
         return
     names = config["names"]
@@ -214,8 +225,8 @@ def prepare_run_folder(
             session = {"threads": config["threads"], "from": checkpoints.last_progress}
             recorder.manifest["resumed"].append(run_files.describe_process(device) | session)
             recorder.manifest.pop("error", None)
-        remove_partial_files(folder)  # while the other processes wait in `synchronize_ranks`
-        checkpoints.synchronize_ranks()
+        remove_partial_files(folder)  # while the other processes wait in `load_state_on_all_ranks`
+        checkpoints.load_state_on_all_ranks()
         for relative_path, source in files_to_copy.items():
             (folder / relative_path).parent.mkdir(exist_ok=True)
             with atomic_replacement(folder / relative_path) as new_path:

@@ -20,7 +20,7 @@ from poker_rl.players.player import NonFiniteProbsError
 from poker_rl.storage.checkpoint import STATE_FILE
 from poker_rl.storage.run_files import METRICS_FILE
 from poker_rl.training.run_checkpoints import Checkpoints
-from poker_rl.training.run_endings import DivergedError, RunInterruptedError
+from poker_rl.training.run_outcome import DivergedError, RunInterruptedError
 from poker_rl.training.signals import StopSignals
 
 MAX_IDLE_CALLS = 10_000  # calls of `learn` without progress before an error is raised
@@ -43,7 +43,7 @@ class Trainer:
         self.signals = StopSignals()
 
     @property
-    def progress(self) -> int:
+    def units_done(self) -> int:
         """Progress so far, in the unit of the budget."""
         return int(getattr(self.algorithm.progress, self.unit))
 
@@ -52,7 +52,7 @@ class Trainer:
         try:
             with self.signals:
                 if self.recorder is not None:
-                    self.recorder.start(self.progress)
+                    self.recorder.start(self.units_done)
                 if self.checkpoints.last_progress is None:  # a new run
                     self.evaluate()
                     self.checkpoints.save(is_regular=True)
@@ -69,23 +69,23 @@ class Trainer:
     def train_until_budget(self) -> None:
         """Learn until the budget is spent; evaluate and save checkpoints whenever they are due."""
         idle_calls = 0
-        while self.progress < self.budget and not self.signals.exchange_stop_request():
-            start, start_time = self.progress, perf_counter()
+        while self.units_done < self.budget and not self.signals.exchange_stop_request():
+            start, start_time = self.units_done, perf_counter()
             metrics = self.algorithm.learn()
             check_finite(metrics)
             if self.recorder is not None:
                 self.recorder.accumulate_metrics(
-                    metrics, perf_counter() - start_time, self.progress
+                    metrics, perf_counter() - start_time, self.units_done
                 )
-            is_exact = is_due(self.evaluator.exact_every, start, self.progress)
-            if is_exact or is_due(self.config["evaluate_every"], start, self.progress):
+            is_exact = is_due(self.evaluator.exact_every, start, self.units_done)
+            if is_exact or is_due(self.config["evaluate_every"], start, self.units_done):
                 self.evaluate(is_exact)
-            if is_due(self.config["checkpoint_every"], start, self.progress):
+            if is_due(self.config["checkpoint_every"], start, self.units_done):
                 self.checkpoints.save(is_regular=True)
-            idle_calls = idle_calls + 1 if self.progress == start else 0
+            idle_calls = idle_calls + 1 if self.units_done == start else 0
             if idle_calls == MAX_IDLE_CALLS:
                 raise ConfigError(f"budget_unit: the algorithm does not count {self.unit}")
-        if self.progress < self.budget:
+        if self.units_done < self.budget:
             self.checkpoints.save()
             command = f"poker-rl train resume={shlex.quote(str(self.checkpoints.folder))}"
             message = "" if self.recorder is None else f"stopped; to resume: {command}"
@@ -104,7 +104,7 @@ class Trainer:
             dict(self.algorithm.players()), halfway_snapshot, is_exact
         )
         check_finite(results_to_metrics(results))
-        self.recorder.write_row(progress, results, perf_counter() - start)
+        self.recorder.write_and_log_row(progress, results, perf_counter() - start)
 
     def finish(self) -> None:
         """Log the last row, save the last checkpoint and the figures."""
@@ -114,7 +114,7 @@ class Trainer:
         # The last step has a row even if no evaluation is due. A run with a larger budget would not
         # have it. So the checkpoint has the state before this row, which a resumed run removes.
         state = self.recorder.state_dict()
-        if self.recorder.last_counters[self.unit] != self.progress:
+        if self.recorder.last_counters[self.unit] != self.units_done:
             self.evaluate()
         self.checkpoints.save(recorder_state=state)
         if self.config["figures"]:

@@ -9,7 +9,7 @@ from learner_contexts import compose_learner, single_opponent
 from small_learners import list_small_overrides
 from toy_games import kuhn
 
-from poker_rl.algos import load_algorithm
+from poker_rl.algos import create_algorithm
 from poker_rl.config import ConfigError
 from poker_rl.games import load_game
 from poker_rl.players import load_player
@@ -79,7 +79,7 @@ LINEAR = "{{_target_: poker_rl.config.schedules.Linear, start: 1e-2, end: {}, ho
 
 def build_learner(name, *overrides):
     more = {"nfsp": ["algo.eta=0.5"], "apu": ["algo.variant=dual_apu_ctrl"]}.get(name, [])
-    return load_algorithm(name, load_game("kuhn"), *list_small_overrides(name), *more, *overrides)
+    return create_algorithm(name, load_game("kuhn"), *list_small_overrides(name), *more, *overrides)
 
 
 def copy_weights(learner, name):

@@ -8,7 +8,7 @@ from random_games import game
 from toy_games import imperfect_recall_kuhn, kuhn, label, leduc, leduc_8, numba_threads, two_cores
 
 from poker_rl.algos.tabular.mccfr import MCCFR
-from poker_rl.algos.tabular.small_game_equilibrium import compute_equilibrium
+from poker_rl.algos.tabular.small_game_equilibrium import compute_equilibrium_player
 from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
@@ -174,8 +174,10 @@ def test_errors_name_the_key():
 def test_equilibrium_of_a_small_game_is_not_exploitable(name, bound, monkeypatch):
     """Measured: 1.8e-15 and 1.6e-4 antes a hand."""
     small_game = game(name)
-    player = compute_equilibrium(small_game)
+    player = compute_equilibrium_player(small_game)
     tree = get_tree(small_game)
     assert exploitability(tree, player.action_probs(tree.infoset_records)) < bound
-    assert compute_equilibrium(small_game) is player
-    assert compute_equilibrium(imperfect_recall_kuhn(monkeypatch)) is None  # too irregular to solve
+    assert compute_equilibrium_player(small_game) is player
+    assert (
+        compute_equilibrium_player(imperfect_recall_kuhn(monkeypatch)) is None
+    )  # too irregular to solve

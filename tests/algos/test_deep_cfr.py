@@ -14,7 +14,7 @@ from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
 from poker_rl.config.schedules import Constant, LogLinear
 from poker_rl.games import get_tree
-from poker_rl.learning import LearnerServices, NetworkAssignment, memory_checks
+from poker_rl.learning import LearnerServices, SharingAndSeatingSettings, memory_checks
 from poker_rl.learning.buffers.merging_buffer import MergingBuffer, TraversalDecisions
 from poker_rl.nets import MLPConfig
 
@@ -29,7 +29,7 @@ def learner(game, seed=0, opponent=None, net=NET, **changed):
 
 
 def build_services(game, hands=1):
-    seats = NetworkAssignment(network_sharing="per_seat", instances=1, seating="fixed")
+    seats = SharingAndSeatingSettings(network_sharing="per_seat", instances=1, seating="fixed")
     return LearnerServices(cpu_context(game, NET), seats, tables_per_instance=hands)
 
 

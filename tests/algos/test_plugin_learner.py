@@ -22,7 +22,7 @@ from poker_rl.learning import (
     DeduplicatedInputs,
     LearnerContext,
     LearnerServices,
-    NetworkAssignment,
+    SharingAndSeatingSettings,
     compute_gae,
     take_gradient_step,
 )
@@ -31,7 +31,7 @@ from poker_rl.players import Player
 
 
 @dataclass(kw_only=True)
-class PolicyGradient(NetworkLearner, NetworkAssignment):
+class PolicyGradient(NetworkLearner, SharingAndSeatingSettings):
     """Policy gradient without a baseline."""
 
     hands: PositiveInt
@@ -128,6 +128,6 @@ def test_plugin_learner_resumes_bitwise() -> None:
 
 def test_features_of_a_wrong_shape_are_refused() -> None:
     net = MLPConfig(hidden_sizes=[4], activation="relu", init="torch", features=WrongFeatures())
-    sharing = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
+    sharing = SharingAndSeatingSettings(network_sharing="shared", instances=1, seating="fixed")
     with pytest.raises(ConfigError, match=r"^net.features: WrongFeatures.encode returned float64"):
         LearnerServices(cpu_context(kuhn(), net), sharing, tables_per_instance=1)

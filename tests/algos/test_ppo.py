@@ -9,14 +9,14 @@ from random_games import game as game_of
 from toy_games import kuhn
 from tree_values import compute_counterfactual_values
 
-from poker_rl.algos import load_algorithm
+from poker_rl.algos import create_algorithm
 from poker_rl.algos.ppo_loss import compute_loss_and_metrics
 from poker_rl.config.schedules import Constant
 from poker_rl.evaluation import exploitability
 from poker_rl.games import Tables, get_tree
 from poker_rl.learning import HAND_ENDED, NEXT_PENDING, compute_gae
 from poker_rl.learning.deduplicated_inputs import DeduplicatedInputs
-from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform_numbers
+from poker_rl.learning.minibatches import iterate_minibatch_indices, sample_uniform_numbers
 from poker_rl.learning.opponent_pool import OpponentPoolSettings
 from poker_rl.nets import MLPConfig, NetDimensions, legal_output_layer
 from poker_rl.players import load_player
@@ -96,7 +96,7 @@ def test_minibatches_hold_each_row_once_and_average_per_replica(size):
     ]
     is_used = order < 60
     uniform = torch.rand(65, generator=generator, dtype=torch.float64)
-    parts = list(iterate_minibatches(replica, is_used, uniform, 4, 3, size))
+    parts = list(iterate_minibatch_indices(replica, is_used, uniform, 4, 3, size))
     assert len(parts) == 3
     seen = torch.cat([index[weight > 0] for index, weight in parts])
     assert torch.equal(seen.sort().values, is_used.nonzero()[:, 0])
@@ -275,7 +275,7 @@ def test_logits_of_legal_actions_only_give_the_same_metrics(monkeypatch):
     ],
 )
 def test_snapshot_keeps_values_and_also_loads_without_a_critic(algo, settings, tmp_path):
-    players = load_algorithm(algo, KUHN, *settings).players()
+    players = create_algorithm(algo, KUHN, *settings).players()
     states = {name: player.to_dict() for name, player in players.items()}
     save_snapshot(tmp_path, 2, {"game": KUHN.to_dict(), "players": states})
     old_states = {

@@ -14,7 +14,7 @@ from poker_rl.config import ConfigError
 from poker_rl.evaluation import exploitability
 from poker_rl.evaluation.exact.public_tree_evaluator import PublicTreeEvaluator
 from poker_rl.games import get_tree
-from poker_rl.players.tabular_player import PublicTabularPlayer, get_infoset_index
+from poker_rl.players.tabular_player import PublicTabularPlayer, get_or_build_infoset_index
 
 TWELVE = replace(game("flop_holdem"), name="twelve", ranks="QKA", max_raises=[0, 1])
 DCFR = {"alpha": 1.5, "beta": 0.0, "gamma": 2.0}
@@ -53,9 +53,11 @@ def test_policy_lookup_does_not_depend_on_suit_names():
 
 def test_information_sets_share_a_row_only_up_to_suits():
     tree = get_tree(TWELVE)
-    rows = get_infoset_index(TWELVE).lookup_rows(tree.infoset_records)
-    assert set(rows.tolist()) == set(range(get_infoset_index(TWELVE).row_count))
-    policies = np.random.default_rng(0).dirichlet(np.ones(3), get_infoset_index(TWELVE).row_count)
+    rows = get_or_build_infoset_index(TWELVE).lookup_rows(tree.infoset_records)
+    assert set(rows.tolist()) == set(range(get_or_build_infoset_index(TWELVE).row_count))
+    policies = np.random.default_rng(0).dirichlet(
+        np.ones(3), get_or_build_infoset_index(TWELVE).row_count
+    )
     player = PublicTabularPlayer(TWELVE, policies.astype(np.float16))
     by_name = {}
     for name, row in zip(tree.infoset_names, rows.tolist(), strict=True):

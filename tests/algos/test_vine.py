@@ -61,7 +61,7 @@ def test_advantages_average_to_the_exact_ones(game, monkeypatch):
     algo._critic_ema.module = KnownValues(inputs, values / scale)
     added = []
     monkeypatch.setattr(algo._buffer, "add", lambda replica, **parts: added.append(parts))
-    algo.services.rollout.play_steps(algo._choose_and_value_actions, 30)
+    algo.services.rollout.play_steps(algo._choose_actions_and_store_values, 30)
     row_index = {row.tobytes(): i for i, row in enumerate(inputs)}
     sums = np.zeros((3, *tree.legal_mask.shape))  # number, sum and sum of squares
     for parts in added:
@@ -87,7 +87,7 @@ def test_rarely_played_actions_are_not_tried(monkeypatch):
     algo = learner(game, tables=3000, min_action_prob=0.4, single_action_share=0.25)
     added = []
     monkeypatch.setattr(algo._buffer, "add", lambda replica, **parts: added.append(parts))
-    batch = algo.services.rollout.play_steps(algo._choose_and_value_actions, 3)
+    batch = algo.services.rollout.play_steps(algo._choose_actions_and_store_values, 3)
     count = np.concatenate([parts["count"] for parts in added])
     probs = np.concatenate([parts["policy"] for parts in added])
     advantage = np.concatenate([parts["advantage"] for parts in added])

@@ -12,10 +12,10 @@ import torch
 from poker_rl.config import ConfigError, PositiveFloat, PositiveInt, Probability, Range
 from poker_rl.config.build import build, convert_fields
 from poker_rl.config.compose import (
-    RootConfig,
+    UngroupedConfig,
     compose_config,
     initialize_hydra,
-    split_sweep_into_jobs,
+    split_launcher_and_job_overrides,
 )
 from poker_rl.config.option_files import (
     SHIPPED_OPTION_DIR,
@@ -23,7 +23,7 @@ from poker_rl.config.option_files import (
     read_plain_yaml,
     to_plain_dict,
 )
-from poker_rl.config.overrides import read_command_settings
+from poker_rl.config.overrides import compose_command_settings
 from poker_rl.config.plugins import Plugin
 from poker_rl.config.target_classes import load_class
 from poker_rl.players import TabularPlayer
@@ -154,10 +154,10 @@ ROOT |= {"budget": 1e6, "budget_unit": "decisions", "evaluate_every": 1e4, "chec
 
 @pytest.mark.parametrize("name", ["..", "a/b", "-x", "x" * 61, "a\0"])
 def test_invalid_names_of_run_folders_are_refused(name):
-    RootConfig(**convert_fields(RootConfig, {**ROOT, "name": "first_0.5+x=1"}, "", {}))
+    UngroupedConfig(**convert_fields(UngroupedConfig, {**ROOT, "name": "first_0.5+x=1"}, "", {}))
     message = "name: .* is no name of a folder; allowed: up to 60 letters"
     with pytest.raises(ConfigError, match=message):
-        RootConfig(**convert_fields(RootConfig, {**ROOT, "name": name}, "", {}))
+        UngroupedConfig(**convert_fields(UngroupedConfig, {**ROOT, "name": name}, "", {}))
 
 
 def test_yaml_reads_exponents_and_references_as_floats(tmp_path):
@@ -238,7 +238,7 @@ def read_settings(tmp_path):
     """Return a function that reads settings as a command does."""
     path = tmp_path / "x.yaml"
     path.write_text("out: null\nactions: a\ndeals: 1\nagainst: []\nspace: {}\n")
-    return lambda *words: read_command_settings(path, words, Settings)
+    return lambda *words: compose_command_settings(path, words, Settings)
 
 
 def test_text_settings_need_no_quotes(read_settings):
@@ -273,7 +273,7 @@ def test_typed_values_are_parsed(read_settings, typed, value):
 def test_sweep_lists_texts_numbers_and_ranges():
     words = ["name=a,b", "outputs=x #1", "budget=1k,2M", "seed=range(start=1,stop=3)"]
     with initialize_hydra(list_option_dirs(None)):
-        _, jobs = split_sweep_into_jobs(words)
+        _, jobs = split_launcher_and_job_overrides(words)
         settings = [to_plain_dict(compose_config(job).config) for job in jobs]
     keys = ("name", "outputs", "budget", "seed")
     assert [tuple(job[key] for key in keys) for job in settings] == [

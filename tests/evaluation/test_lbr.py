@@ -18,7 +18,7 @@ from poker_rl.evaluation.best_response.exploitability_lower_bounds import (
 from poker_rl.evaluation.best_response.lbr import LocalBestResponse, ResponderPlay
 from poker_rl.games import get_tree
 from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
-from poker_rl.games.public import pairwise_win_margins
+from poker_rl.games.public import expected_win_margins
 from poker_rl.games.public.ranges import Ranges
 from poker_rl.games.tables import tables_from_records
 from poker_rl.players.bots.basic_bots import UniformBot
@@ -47,8 +47,8 @@ class HalfRaise(UniformBot):
 )
 def test_lbr_bound_in_limit_holdem_agrees_with_published_values(player, least, most, monkeypatch):
     """Exact values in mbb a hand, Johanson et al., IJCAI 2011; the intervals are around ± 200."""
-    # Boards sampled before the flop; few, because more take longer.
-    monkeypatch.setattr(pairwise_win_margins, "SAMPLED_BOARD_COUNT", 300)
+    # BoardEnumerator sampled before the flop; few, because more take longer.
+    monkeypatch.setattr(expected_win_margins, "SAMPLED_BOARD_COUNT", 300)
     player = loader(HOLDEM)(player) if isinstance(player, str) else player
     won = compute_lbr_bound(HOLDEM, player, "it", 1920, seed=2)
     assert (won.unit, won.kind) == ("mbb/hand", "lower_bound")
@@ -178,7 +178,7 @@ ONE_CARD_FIRST = replace(leduc(), name="one_card_first", board_cards=[1, 1])
 def test_sampled_boards_do_not_raise_the_lbr_bound(definition, monkeypatch):
     """The LBR to `call` is a best response, so choosing by a single board can only win less."""
     for name in ("MAX_ENUMERATED_BOARDS", "SAMPLED_BOARD_COUNT"):
-        monkeypatch.setattr(pairwise_win_margins, name, 1)
+        monkeypatch.setattr(expected_win_margins, name, 1)
     player = loader(definition)("call")
     won = [LocalBestResponse(definition, player, s).play_random_board(4) for s in range(300)]
     policy = np.eye(definition.action_count)[np.full(get_tree(definition).infoset_count, CALL)]
@@ -195,10 +195,10 @@ def test_win_margins_average_over_boards():
     row_of_hand = {tuple(hand): i for i, hand in enumerate(ranges.hands.tolist())}
     aces, kings = row_of_hand[48, 49], row_of_hand[44, 45]
     rows, no_board = np.array([aces]), np.array([], np.int64)
-    (margins,) = pairwise_win_margins.compute_win_margins(HOLDEM, ranges, rows, no_board, generator)
+    (margins,) = expected_win_margins.compute_win_margins(HOLDEM, ranges, rows, no_board, generator)
     assert (1 + margins[kings]) / 2 == pytest.approx(0.8195, abs=0.04)  # 2,000 sampled boards
     flop = np.array([0, 5, 50])  # a deuce, a three of another suit and an ace
-    (on_flop,) = pairwise_win_margins.compute_win_margins(HOLDEM, ranges, rows, flop, generator)
+    (on_flop,) = expected_win_margins.compute_win_margins(HOLDEM, ranges, rows, flop, generator)
     assert on_flop[kings] == pytest.approx(1 - (2 * 1 + 16) / 990)
     assert on_flop[row_of_hand[48, 51]] == 0  # the hands share a card
 

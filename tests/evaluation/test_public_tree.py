@@ -26,8 +26,12 @@ from poker_rl.evaluation import compute_best_response_values, compute_seat_value
 from poker_rl.evaluation.exact.public_tree_evaluator import PublicTreeEvaluator
 from poker_rl.games import get_tree
 from poker_rl.games.hand_evaluator import evaluate_hand
-from poker_rl.games.public.ranges import Ranges, compute_showdown_values, sum_compatible_reach
-from poker_rl.games.public.tree import Boards
+from poker_rl.games.public.ranges import (
+    Ranges,
+    compute_showdown_values,
+    fill_compatible_reach_of_rows,
+)
+from poker_rl.games.public.tree import BoardEnumerator
 from poker_rl.nets.observation_encoders import ObservationEncoder
 from poker_rl.players import range_policy
 from poker_rl.players.network_player import GreedyNetworkPlayer, NetworkPlayer, RegretMatchingPlayer
@@ -172,7 +176,7 @@ def query_policies(player, definition, street):
         board = tree.boards.list_next_boards(board, i)[-1]
     boards = tree.boards.list_next_boards(board, street)[:7]
     arguments = player, tree.streets[street].decision_records, boards, lambda rows: None
-    groups = tree.range_policy.iterate_board_policies(*arguments)
+    groups = tree.range_policy.iterate_board_policy_groups(*arguments)
     policies = [policy for group in groups for policy in group]
     assert [policy.board for policy in policies] == boards
     rows = [policy.hands.representative_of_hand for policy in policies]
@@ -279,14 +283,14 @@ def test_range_showdown_matches_a_loop_over_all_pairs(definition, cards):
     rows, out = np.arange(1, 80, 2), np.zeros((80, len(reach)))
     compute_showdown_values(ranges.hands, *ranges.sort_by_strength(board), scale * reach, rows, out)
     np.testing.assert_allclose(out, scale * (scale % 2) * showdown, atol=1e-10)
-    sum_compatible_reach(ranges.hands, scale * reach, rows, out)
+    fill_compatible_reach_of_rows(ranges.hands, scale * reach, rows, out)
     np.testing.assert_allclose(out, scale * (scale % 2) * by_fold, atol=1e-10)
 
 
 def test_counts_of_suit_isomorphic_flops_and_hands_match_literature():
     """1,755 flops; 1,286,792 flops with a hand (K. Waugh, 2013); 169 hands before the flop."""
     ranges = Ranges(HOLDEM)
-    boards = Boards(HOLDEM, ranges, merge_suits=True)
+    boards = BoardEnumerator(HOLDEM, ranges, merge_suits=True)
     (first,) = boards.list_next_boards(boards.root, 0)
     flops = boards.list_next_boards(first, 1)
     assert len(flops) == 1755
@@ -298,6 +302,6 @@ def test_counts_of_suit_isomorphic_flops_and_hands_match_literature():
 
     assert count_hands(first) == 169
     assert sum(count_hands(flop) for flop in flops) == 1_286_792
-    all_boards = Boards(HOLDEM, ranges, merge_suits=False)
+    all_boards = BoardEnumerator(HOLDEM, ranges, merge_suits=False)
     (first,) = all_boards.list_next_boards(all_boards.root, 0)
     assert len(all_boards.list_next_boards(first, 1)) == 22_100

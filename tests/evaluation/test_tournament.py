@@ -14,8 +14,8 @@ from poker_rl.evaluation.matches.duplicate_match import (
 from poker_rl.evaluation.matches.tournament_lineups_and_ranking import (
     assign_players_to_tables,
     compute_tournament_results,
-    fit_elo,
-    list_counted_players,
+    fit_elo_and_influences,
+    list_counted_players_at_table,
 )
 from poker_rl.games import get_tree, load_game
 from poker_rl.reports.play_tournament import format_ranking_and_cross_table
@@ -41,7 +41,9 @@ def play_tournament(game, players, table_kind="one_against_rest", deals=2000, ro
     seated, blocks = list(players.values()), []
     for order in orders:
         won = play_deals(game, [seated[player] for player in order], deals, seed)
-        blocks.append(won[:, [order.index(player) for player in list_counted_players(order)]].T)
+        blocks.append(
+            won[:, [order.index(player) for player in list_counted_players_at_table(order)]].T
+        )
     return compute_tournament_results(game, list(players), orders, blocks, table_kind, rounds)
 
 
@@ -129,10 +131,12 @@ def sample_scores(deals, generator):
 
 
 def test_fit_elo_recovers_known_ratings():
-    rating, influences = fit_elo(PAIRS, sample_scores(20_000, np.random.default_rng(0)), 4)
+    rating, influences = fit_elo_and_influences(
+        PAIRS, sample_scores(20_000, np.random.default_rng(0)), 4
+    )
     half_widths = [compute_half_width(influence) for influence in influences]
     # Two half widths are four standard errors: only a wrong rating is that far.
     assert (abs(rating - TRUE_RATINGS) < 2 * np.array(half_widths)).all()
     assert max(half_widths) < 4
-    rating, _ = fit_elo(np.array([(0, 1)]), np.ones((1, 1000)), 2)
+    rating, _ = fit_elo_and_influences(np.array([(0, 1)]), np.ones((1, 1000)), 2)
     assert rating[0] - rating[1] == pytest.approx(1320.5, abs=0.05)

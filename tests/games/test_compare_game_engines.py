@@ -16,7 +16,7 @@ from compare_game_engines import (
     SHORT_DECK,
     EnginesDifferError,
     compare_engines,
-    create_open_spiel_engine,
+    create_open_spiel_replayer,
     has_three_card_hands,
     load_universal_poker,
     map_to_open_spiel_kuhn_actions,
@@ -24,9 +24,9 @@ from compare_game_engines import (
     sample_hands,
     sample_stack_games,
 )
-from game_transcripts import HEADER_TEXTS, describe_moves
 from random_games import NAMES, game, sample_definitions
 from toy_games import kuhn, label, leduc
+from write_game_transcripts import HEADER_TEXTS, format_legal_moves
 
 from poker_rl.games import Tables
 from poker_rl.games.cards import parse_cards
@@ -40,19 +40,19 @@ HANDS_PER_DEFINITION = 40
 @pytest.mark.parametrize("definition", [kuhn(2), kuhn(3)], ids=label)
 def test_kuhn_matches_openspiel(definition):
     reference = pyspiel.load_game("kuhn_poker", {"players": definition.seats})
-    engine = create_open_spiel_engine(reference, map_to_open_spiel_kuhn_actions)
+    engine = create_open_spiel_replayer(reference, map_to_open_spiel_kuhn_actions)
     compare_engines(definition, engine, hands=500, seed=1)
 
 
 @pytest.mark.parametrize("definition", [leduc(2), leduc(3)], ids=label)
 def test_leduc_matches_openspiel(definition):
     reference = pyspiel.load_game("leduc_poker", {"players": definition.seats})
-    compare_engines(definition, create_open_spiel_engine(reference), hands=500, seed=1)
+    compare_engines(definition, create_open_spiel_replayer(reference), hands=500, seed=1)
 
 
 def test_limit_holdem_matches_openspiel():
     definition = game("limit_holdem")
-    engine = create_open_spiel_engine(load_universal_poker(definition))
+    engine = create_open_spiel_replayer(load_universal_poker(definition))
     counts = compare_engines(definition, engine, hands=1000, seed=1)
     assert counts["hands"] == 1000
     assert counts["split pots"] > 50
@@ -64,20 +64,20 @@ def test_flop_holdem_matches_openspiel():
     reference = load_universal_poker(definition)
     settings = {"blind": "100 50", "firstPlayer": "2 1", "raiseSize": "100 100", "maxRaises": "3 3"}
     assert settings.items() <= reference.get_parameters().items()
-    counts = compare_engines(definition, create_open_spiel_engine(reference), hands=500, seed=1)
+    counts = compare_engines(definition, create_open_spiel_replayer(reference), hands=500, seed=1)
     assert counts["showdowns"] > 100
 
 
 @pytest.mark.parametrize("name", ["leduc_13", "leduc_4_streets"])
 def test_larger_leduc_matches_openspiel(name):
-    engine = create_open_spiel_engine(load_universal_poker(game(name)))
+    engine = create_open_spiel_replayer(load_universal_poker(game(name)))
     compare_engines(game(name), engine, hands=300, seed=1)
 
 
 @pytest.mark.parametrize("first", range(0, len(DEFINITIONS), 30))
 def test_random_definitions_match_openspiel(first):
     for seed, definition in enumerate(DEFINITIONS[first : first + 30], first):
-        engine = create_open_spiel_engine(load_universal_poker(definition))
+        engine = create_open_spiel_replayer(load_universal_poker(definition))
         compare_engines(definition, engine, HANDS_PER_DEFINITION, seed)
 
 
@@ -115,7 +115,7 @@ def test_holdem_with_random_stacks_and_antes_matches_pokerkit(hands, games):
 def test_comparison_detects_wrong_cards_seats_actions_and_chips():
     """Guards against a comparison that never fails."""
     definition = game("limit_holdem")
-    replay_in_openspiel = create_open_spiel_engine(load_universal_poker(definition))
+    replay_in_openspiel = create_open_spiel_replayer(load_universal_poker(definition))
     hand = next(h for h in sample_hands(definition, 50, seed=3) if h.showdown and h.won[0])
     swapped = [*hand.deck[2:4], *hand.deck[:2], *hand.deck[4:]]
     first, *rest = hand.decisions
@@ -166,7 +166,7 @@ def test_transcript_replays_to_the_same_states_and_payoffs(name):
             assert record[field][: len(counts)].tolist() == counts
             legal_moves = np.flatnonzero(tables.legal_mask()[0])
             moves = {definition.move_name(record, a): a for a in legal_moves}
-            assert describe_moves(list(moves)) == legal
+            assert format_legal_moves(list(moves)) == legal
             assert np.flatnonzero(tables.observe()[0]).tolist() == [int(n) for n in ones.split()]
             tables.step(np.array([moves[action]]))
             played_actions.add(definition.action_name(moves[action]))

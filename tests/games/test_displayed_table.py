@@ -8,7 +8,7 @@ from same_infoset_deals import sample_same_infoset_deals
 
 from poker_rl.games import Tables
 from poker_rl.games.poker.display.hand_names import describe_made_hand
-from poker_rl.games.poker.display.view import compute_pots
+from poker_rl.games.poker.display.view import compute_pot_sizes
 
 HOLDEM = game("limit_holdem")
 
@@ -71,9 +71,9 @@ def test_new_street_has_no_bets_and_moves_add_their_listed_chips(name):
 
 
 def test_compute_pots_splits_side_pots():
-    assert compute_pots([10, 50, 30, 5], [False, False, False, True]) == (35, 40, 20)
-    assert compute_pots([2, 2, 0], [False, False, True]) == (4,)
-    assert compute_pots([0, 0], [False, False]) == ()
+    assert compute_pot_sizes([10, 50, 30, 5], [False, False, False, True]) == (35, 40, 20)
+    assert compute_pot_sizes([2, 2, 0], [False, False, True]) == (4,)
+    assert compute_pot_sizes([0, 0], [False, False]) == ()
 
 
 def test_big2_view_shows_hand_to_beat_and_who_passed():

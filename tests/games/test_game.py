@@ -8,7 +8,7 @@ import required_goofspiel_rules
 from goofspiel.rules import DEFINITION_DTYPE, TABLE_DTYPE
 from learner_contexts import learn_decisions
 
-from poker_rl.algos import load_algorithm
+from poker_rl.algos import create_algorithm
 from poker_rl.config import ConfigError
 from poker_rl.evaluation import play_match
 from poker_rl.games import Game, Tables
@@ -32,7 +32,7 @@ GAME = Bids(name="bids", unit="point", unit_chips=1)
 
 def test_game_with_only_the_required_rules_trains_and_evaluates():
     """After 40,000 decisions two runs won 0.24 and 0.29 points against uniform play."""
-    learner = load_algorithm("ppo", GAME)
+    learner = create_algorithm("ppo", GAME)
     learn_decisions(learner, 60_000)
     player, uniform = learner.players()["current"], UniformBot(game=GAME)
     won = play_match(GAME, player, uniform, "uniform", 5000, seed=0)

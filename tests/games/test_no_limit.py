@@ -20,7 +20,7 @@ from poker_rl.games import GameTree
 from poker_rl.games.cards import parse_cards
 from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import tables_from_records
-from poker_rl.learning import LearnerServices, NetworkAssignment
+from poker_rl.learning import LearnerServices, SharingAndSeatingSettings
 from poker_rl.learning.buffers.insertion_rules import CircularInsertion
 from poker_rl.learning.buffers.replay_buffer import ReplayBuffer
 
@@ -212,7 +212,7 @@ def test_replay_buffer_stores_observed_chips_precisely():
     """The stored value differs by at most 1/2,048."""
     definition = game("nolimit_holdem_sizes")
     tables, _ = play(definition, 1, seed=6)
-    seats = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
+    seats = SharingAndSeatingSettings(network_sharing="shared", instances=1, seating="fixed")
     context = cpu_context(definition, build(load_option("net", "mlp_small"), "net"))
     column = LearnerServices(context, seats, tables_per_instance=4).observation_column
     buffer = ReplayBuffer("m", 1, CircularInsertion(), {"seen": column}, torch.device("cpu"), 0)

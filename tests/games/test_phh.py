@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import replay_hands
-from compare_game_engines import compute_pot_winnings, sample_stack_games
+from compare_game_engines import redivide_pokerkit_pots, sample_stack_games
 from pokerkit import Automation, HandHistory
 from random_games import game, play
 
@@ -50,7 +50,7 @@ def replay_to_last_action(history):
 
 @pytest.mark.parametrize("definition", GAMES, ids=lambda game: f"{game.name}_{game.seats}")
 def test_pokerkit_replays_hands_to_the_same_chips(definition):
-    """Odd chips go to other winners in PokerKit, so `compute_pot_winnings` divides its pots."""
+    """Odd chips go to other winners in PokerKit, so `redivide_pokerkit_pots` divides its pots."""
     equal_count = 0
     for hand, won in play_hands(definition, 200 // len(GAMES) + 10):
         names = [f'player "{seat}"' for seat in range(len(won))]
@@ -63,7 +63,7 @@ def test_pokerkit_replays_hands_to_the_same_chips(definition):
         payoffs = [int(chips) for chips in state.payoffs]
         equal_count += payoffs == won
         state = replay_to_last_action(history)
-        assert (compute_pot_winnings(state) if sum(state.statuses) > 1 else payoffs) == won
+        assert (redivide_pokerkit_pots(state) if sum(state.statuses) > 1 else payoffs) == won
     assert equal_count > 20
 
 

@@ -17,7 +17,7 @@ from poker_rl.games import load_game
 from poker_rl.learning import NEXT_PENDING
 from poker_rl.learning.collectives import CHUNK_BYTES, ShmAllReduce
 from poker_rl.learning.fixed_length_rollout import FixedLengthBatch
-from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform_numbers
+from poker_rl.learning.minibatches import iterate_minibatch_indices, sample_uniform_numbers
 from poker_rl.players import load_player
 from poker_rl.training.run_checkpoints import Checkpoints
 
@@ -51,7 +51,7 @@ def learner(algo, rank, workers, *overrides, opponent=None):
 def share_state(learner):
     """Synchronize the state of a learner with the first process."""
     config = {"names": {"game": "leduc", "algo": "x"}}
-    Checkpoints(Path(), config, learner.services.game, learner).synchronize_ranks()
+    Checkpoints(Path(), config, learner.services.game, learner).load_state_on_all_ranks()
 
 
 def weights(learner):
@@ -141,7 +141,7 @@ def make_minibatches(sizes, rank):
     replica = torch.from_numpy(np.repeat([0, 1], sizes[rank]))
     uniform = sample_uniform_numbers(torch.tensor(rank), len(replica))
     largest = max(map(max, sizes))
-    parts = iterate_minibatches(replica, uniform < 1, uniform, 2, 3, largest)
+    parts = iterate_minibatch_indices(replica, uniform < 1, uniform, 2, 3, largest)
     return [(index.numpy(), weight.numpy()) for index, weight in parts]
 
 

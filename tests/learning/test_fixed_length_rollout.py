@@ -15,7 +15,7 @@ from poker_rl.learning.advantages import compute_gae, compute_gae_and_completene
 from poker_rl.learning.fixed_length_rollout import FixedLengthRollout
 from poker_rl.nets.action_probs import sample_legal_action
 from poker_rl.players import load_player
-from poker_rl.players.player import sample_from_logits
+from poker_rl.players.player import sample_actions_and_log_probs
 
 SEES_CARDS = "algo.critic_view=perfect_information"
 SELF_PLAY = {
@@ -182,7 +182,7 @@ def test_rollout_can_leave_out_forced_moves():
 
     def act(rows):
         uniform = generator.random(len(rows.mask), np.float32)
-        return sample_from_logits(torch.zeros(rows.mask.shape), rows.mask, uniform)
+        return sample_actions_and_log_probs(torch.zeros(rows.mask.shape), rows.mask, uniform)
 
     while rollout.hands_played < 100:
         batch = rollout.play_steps(act, 20)

@@ -9,7 +9,7 @@ from scipy.stats import logistic
 from poker_rl.config import ConfigError
 from poker_rl.config.build import build
 from poker_rl.config.option_files import load_option
-from poker_rl.learning import LearnerServices, NetworkAssignment
+from poker_rl.learning import LearnerServices, SharingAndSeatingSettings
 from poker_rl.nets import NetDimensions, masked_softmax
 from poker_rl.nets.amount_net import AmountHeads, AmountNetConfig
 
@@ -58,7 +58,7 @@ def test_learns_an_amount_and_gives_illegal_actions_no_probability():
 
 def test_amount_heads_are_for_policies_not_for_values():
     leduc = build(load_option("game", "nolimit_leduc"), "game")
-    seats = NetworkAssignment(network_sharing="shared", instances=1, seating="fixed")
+    seats = SharingAndSeatingSettings(network_sharing="shared", instances=1, seating="fixed")
     services = LearnerServices(cpu_context(leduc, amounts()), seats, tables_per_instance=1)
     assert isinstance(services.build_network(leduc.action_count), AmountHeads)
     assert not isinstance(services.build_critic(leduc.action_count), AmountHeads)

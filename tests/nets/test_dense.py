@@ -14,7 +14,7 @@ from poker_rl.nets.action_probs import (
 )
 from poker_rl.nets.dense import NetworkPair, ReplicatedLinear, build_mlp
 from poker_rl.nets.legal_output_layer import MIN_ACTIONS, LegalActions, list_legal_actions_if_few
-from poker_rl.nets.replicas import clip_gradients, clone_replicas, forward_by_replica
+from poker_rl.nets.replicas import clip_gradients, clone_replica_slice, forward_by_replica
 from poker_rl.nets.sparse_inputs import MIN_INPUTS
 from poker_rl.nets.tabular_sigmoid import SigmoidPolicyConfig
 
@@ -82,7 +82,7 @@ def test_each_row_goes_through_its_own_replica(name):
     module = network(4)
     replica = torch.tensor([0, 0, 1, 1, 2, 2, 3, 3] if route is None else route)
     x = torch.randn(len(replica), INPUTS, generator=make_generator(1), requires_grad=True)
-    modules = [clone_replicas(module, slice(k, k + 1)) for k in replica]
+    modules = [clone_replica_slice(module, slice(k, k + 1)) for k in replica]
     alone = torch.stack([net(x[i : i + 1][None])[0, 0] for i, net in enumerate(modules)])
     out = forward_by_replica(module, x, None if route is None else replica)
     torch.testing.assert_close(out, alone)
@@ -216,14 +216,14 @@ def test_logits_of_few_legal_actions_equal_those_of_the_full_layer(shared):
     legal = LegalActions(few.actions.view(2, 30, -1), few.counts.view(2, 30))
     pair = NetworkPair(build_layers(ACTIONS, 2, 0), build_layers(1, 2, 1), shared)
     x = torch.randn(2, 30, 20, requires_grad=True)
-    slope = torch.randn(2, 30, few.actions.shape[1]) * legal.position_mask
+    slope = torch.randn(2, 30, few.actions.shape[1]) * legal.non_padding_mask
 
     compact, full = pair(x, legal), pair(x)
     results = []
     for logits, value in (compact, (legal.gather(full[0]), full[1])):
         loss = (slope * logits).sum() + value.square().sum()
         results.append(
-            [logits * legal.position_mask, *torch.autograd.grad(loss, [x, *pair.parameters()])]
+            [logits * legal.non_padding_mask, *torch.autograd.grad(loss, [x, *pair.parameters()])]
         )
     assert compact[0].shape == (2, 30, few.actions.shape[1])
     for actual, expected in zip(*results, strict=True):

@@ -8,7 +8,7 @@ from torch import nn
 
 from poker_rl.nets import HistoryNetConfig, NetDimensions
 from poker_rl.nets.history_net import ReplicatedLSTM
-from poker_rl.nets.replicas import clone_replicas
+from poker_rl.nets.replicas import clone_replica_slice
 
 L, F, REST, REPLICAS = 5, 3, 7, 2
 
@@ -111,7 +111,7 @@ def test_replicas_are_independent_and_can_be_cloned(history):
     module = network(history)
     x = rows([3, 5, 0])
     out = module(x)
-    torch.testing.assert_close(clone_replicas(module, slice(1, 2))(x[1:]), out[1:])
+    torch.testing.assert_close(clone_replica_slice(module, slice(1, 2))(x[1:]), out[1:])
     out[0].sum().backward()
     for weight in module.parameters():
         assert weight.grad[0].any()

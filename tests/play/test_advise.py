@@ -8,7 +8,7 @@ import pytest
 from commands import run_command
 from random_games import game
 
-from poker_rl.algos import load_algorithm
+from poker_rl.algos import create_algorithm
 from poker_rl.games.poker.position_notation import parse_position
 from poker_rl.play.advise_position import PositionAdvice
 
@@ -55,7 +55,7 @@ def test_advice_shows_equilibrium_probabilities(name, capsys):
 
 def test_advice_for_a_hand_class_averages_its_combinations(capsys):
     definition = game("limit_holdem")
-    player = load_algorithm("ppo", definition).players()["current"]
+    player = create_algorithm("ppo", definition).players()["current"]
     records = parse_position(definition, None, "AKs", "As7s2c", "rc")
     mean = PositionAdvice(definition, player, "it", records, "AKs")
     combinations = [PositionAdvice(definition, player, "it", record[None]) for record in records]

@@ -20,7 +20,7 @@ from poker_rl.evaluation.agreement_with_recorded_hands import (
 )
 from poker_rl.games.poker.phh_reader import read_decisions
 from poker_rl.games.poker.table_dtypes import CALL
-from poker_rl.play.review_recorded_hands import grade_decisions
+from poker_rl.play.review_recorded_hands import build_grade_rows
 from poker_rl.players import load_player
 from poker_rl.players.bots.basic_bots import UniformBot
 from poker_rl.players.bots.pretrained_bot import PRETRAINED_FOLDER
@@ -101,7 +101,7 @@ def test_grade_follows_the_known_cost():
 
     definition = game("nolimit_holdem_6p")
     decisions = read_decisions(HANDS, definition, "Fay")
-    rows = grade_decisions(definition, Critic(game=definition), decisions)
+    rows = build_grade_rows(definition, Critic(game=definition), decisions)
     assert [(row["cost"], row["grade"]) for row in rows] == [(1, "mistake"), (0.2, "inaccuracy")]
 
 

@@ -17,7 +17,7 @@ from poker_rl.evaluation.exact.exploitability import compute_action_losses
 from poker_rl.evaluation.result import get_result_scale_and_unit
 from poker_rl.games import get_tree
 from poker_rl.play.bet_size_groups import group_moves
-from poker_rl.play.live_hand import MoveNotAllowedError
+from poker_rl.play.live_hand import RequestNotAllowedError
 from poker_rl.play.move_grades import grade_move
 from poker_rl.play.range_explorer import explore_ranges
 from poker_rl.play.session import Session, StaleRequestError
@@ -133,14 +133,14 @@ def test_illegal_moves_and_stale_requests_change_nothing():
     session = Session.create(table("nolimit_holdem", "call", "uniform"), None, 1)
     view = session.build_view()
     for action in (True, 1.0, "1", None, -1, 3, 10**30, {"to": 3}, {"to": "9"}, {}, {"to": 201}):
-        with pytest.raises(MoveNotAllowedError):
+        with pytest.raises(RequestNotAllowedError):
             session.act(view["turn"], action)
         assert session.build_view() == view
-    with pytest.raises(MoveNotAllowedError, match="from 4 to 200"):
+    with pytest.raises(RequestNotAllowedError, match="from 4 to 200"):
         session.act(view["turn"], {"to": 3})
-    with pytest.raises(MoveNotAllowedError, match="not over"):
+    with pytest.raises(RequestNotAllowedError, match="not over"):
         session.deal_next_hand(view["turn"])
-    with pytest.raises(MoveNotAllowedError, match="no finished hand 1"):
+    with pytest.raises(RequestNotAllowedError, match="no finished hand 1"):
         session.review_hand(1)
     assert session.build_view() == view
     after = session.act(view["turn"], {"to": 11})
@@ -400,9 +400,9 @@ def test_range_explorer_follows_any_actions_and_board():
     assert explore_ranges(hand, players, [0], "", [])["moves"] == []  # the hand is over
     wrong = [([0, 1], "", []), ([9], "", []), ([2, 1], "AsAs", []), ([], "", ["nit"])]
     for actions, board, names in [*wrong, ([1, 1], "Zz", [])]:
-        with pytest.raises(MoveNotAllowedError):
+        with pytest.raises(RequestNotAllowedError):
             explore_ranges(hand, players, actions, board, names)
-    with pytest.raises(MoveNotAllowedError, match="Only hold'em"):
+    with pytest.raises(RequestNotAllowedError, match="Only hold'em"):
         explore_ranges(Session.create(table("kuhn"), None, 1).current_hand, players, [], "", [])
 
 

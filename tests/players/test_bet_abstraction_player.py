@@ -7,7 +7,7 @@ import pytest
 import torch
 from random_games import deal_tables, game
 
-from poker_rl.algos import load_algorithm
+from poker_rl.algos import create_algorithm
 from poker_rl.config import ConfigError
 from poker_rl.games import get_tree
 from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
@@ -28,7 +28,7 @@ def build_network(sized, features="table", seed=0):
     """An untrained network, with values of actions, that is far from uniform play."""
     overrides = [f"net.features={features}", "net.hidden_sizes=[16]"]
     critic = "algo.critic_view=own"
-    learner = load_algorithm("actor_critic", sized, *overrides, critic, seed=seed)
+    learner = create_algorithm("actor_critic", sized, *overrides, critic, seed=seed)
     player = learner.players()["current"]
     with torch.no_grad():
         for weight in player.module.parameters():

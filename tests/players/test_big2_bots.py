@@ -42,7 +42,7 @@ def uniform_leduc(monkeypatch):
     """Uniform Leduc player: its actions reveal nothing, so all hidden cards are equally likely."""
     tree = get_tree(LEDUC)
     player = PlayerWithValues(LEDUC, tree.legal_mask / tree.legal_mask.sum(1, keepdims=True))
-    monkeypatch.setattr(lookahead_bot, "load_base_player", lambda *args: player)
+    monkeypatch.setattr(lookahead_bot, "load_search_base_player", lambda *args: player)
     return player
 
 

@@ -16,8 +16,8 @@ from poker_rl.evaluation.exact.public_tree_evaluator import evaluate_on_public_t
 from poker_rl.games.poker.table_dtypes import CALL, FOLD
 from poker_rl.players import load_player, sample_from_probs
 from poker_rl.players.bots import endgame_solver_bot
-from poker_rl.players.bots.all_in_call_solver import solve_all_in
-from poker_rl.players.bots.endgame_lines import enumerate_endgame_lines
+from poker_rl.players.bots.all_in_call_solver import compute_all_in_call_probs
+from poker_rl.players.bots.endgame_betting_lines import enumerate_endgame_street_lines
 from poker_rl.players.bots.endgame_solver_bot import EndgameSolverBot
 
 DEEP, SIZES = replace(game("nolimit_leduc"), stacks=40), [0.5, 1.0, "all_in"]
@@ -65,7 +65,7 @@ def play_line(deck, *actions):
 
 def test_endgame_lines_have_all_sizes_until_two_raises_then_the_largest():
     sized, start = replace(DEEP, bet_sizes=SIZES), play_line([4, 0, 5], CALL, CALL)
-    lines = enumerate_endgame_lines(DEEP, sized, start, np.array([7]))
+    lines = enumerate_endgame_street_lines(DEEP, sized, start, np.array([7]))
 
     def list_actions(*actions):
         line = 0
@@ -78,7 +78,7 @@ def test_endgame_lines_have_all_sizes_until_two_raises_then_the_largest():
     assert list_actions(3) == [FOLD, CALL, 6, 9, 40]
     assert list_actions(3, 9) == [FOLD, CALL, 40]
     probs = np.full((1, 1, 41), 1 / 40) * (np.arange(41) > FOLD)
-    shares = lines.to_choice_probs(np.array([0]), probs)[0, 0] * 40
+    shares = lines.convert_actions_to_choices(np.array([0]), probs)[0, 0] * 40
     assert shares == pytest.approx([1, 1, 2, 12, 24])  # nearest to 2, 3-4, 5-16, 17-40
 
 
@@ -94,7 +94,7 @@ def test_safe_solving_keeps_an_equilibrium(monkeypatch):
     cfr = PublicCFR(**settings, game=leduc())
     cfr.learn()
     average = cfr.players()["average"]
-    monkeypatch.setattr(endgame_solver_bot, "load_base_player", lambda *args: average)
+    monkeypatch.setattr(endgame_solver_bot, "load_search_base_player", lambda *args: average)
     safe, unsafe = (
         build_solver(leduc(), "average", range_share=share, iterations=1000) for share in (0.2, 1.0)
     )
@@ -177,6 +177,8 @@ def test_all_in_solver_calls_so_that_a_bluff_wins_nothing(called, folded, other_
     """The own hand is a king, the opponent has an ace or, as a bluff, a queen."""
     stakes = {"called": called, "folded": folded, "checked": folded, "other_folded": other_folded}
     ranges = np.array([0, 1, 0], np.float32), np.array([0.5, 0, 0.5], np.float32)
-    king_calls = solve_all_in(WIN_MARGINS, IS_DISJOINT, *ranges, **stakes, iterations=2000)[1]
+    king_calls = compute_all_in_call_probs(
+        WIN_MARGINS, IS_DISJOINT, *ranges, **stakes, iterations=2000
+    )[1]
     value_of_bluff = folded * (1 - king_calls) - called * king_calls
     assert value_of_bluff == pytest.approx(no_bluff, abs=0.1)

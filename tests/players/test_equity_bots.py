@@ -13,7 +13,7 @@ from poker_rl.games import get_tree
 from poker_rl.games.hand_evaluator import evaluate_best_five
 from poker_rl.games.poker.position_notation import parse_position
 from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
-from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
+from poker_rl.players.bots.hole_card_bots import compute_chen_percentiles
 
 HOLDEM, RING, SEATS_2TO9 = (game(f"limit_holdem{n}") for n in ("", "_6p", "_2to9"))
 

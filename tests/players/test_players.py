@@ -26,7 +26,7 @@ from poker_rl.players.bots.kuhn_equilibrium_bot import KuhnEquilibriumBot
 from poker_rl.players.bots.pretrained_bot import CHECKSUM_FILE, PRETRAINED_FOLDER
 from poker_rl.players.network_player import count_networks_per_instance, get_network_index
 from poker_rl.players.player import GreedyWrapper
-from poker_rl.players.player_loader import load_player, load_snapshot_players
+from poker_rl.players.player_loader import load_player, load_players_of_snapshot
 from poker_rl.storage import checkpoint
 from poker_rl.storage.checkpoint import load_snapshot
 
@@ -160,7 +160,7 @@ def test_a_saved_player_has_the_same_probabilities(name, tmp_path):
     player = PLAYERS[name]()
     records = np.tile(get_tree(KUHN).infoset_records, player.instance_count)
     path = save(tmp_path, 10, {"current": player})
-    loaded = load_snapshot_players(path, KUHN, CPU)["current"]
+    loaded = load_players_of_snapshot(path, KUHN, CPU)["current"]
     assert loaded.instance_count == player.instance_count
     assert np.array_equal(loaded.action_probs(records), player.action_probs(records))
 

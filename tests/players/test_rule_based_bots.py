@@ -9,7 +9,7 @@ from random_games import game
 
 from poker_rl.games.poker.position_notation import parse_position
 from poker_rl.games.poker.table_dtypes import CALL, RAISE
-from poker_rl.players.bots.starting_hand_bots import (
+from poker_rl.players.bots.hole_card_bots import (
     OUTSIDE_RANGES,
     VERY_HIGH,
     VERY_LOOSE,

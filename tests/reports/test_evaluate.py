@@ -18,7 +18,7 @@ from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.games import get_tree
 from poker_rl.players import TabularPlayer
 from poker_rl.reports.evaluate import load_measured_players, measure_and_report_players
-from poker_rl.reports.evaluation_reports import EvaluateConfig, Evaluation, format_report_tables
+from poker_rl.reports.evaluation_reports import EvaluateConfig, Evaluation, read_and_format_reports
 from poker_rl.storage.checkpoint import save_snapshot
 
 CPU = torch.device("cpu")
@@ -97,7 +97,7 @@ def test_all_evaluations_are_saved_and_listed(run, capsys, monkeypatch):
     assert (report["deals"], report["seed"], report["headline"]) == (50, 3, "current")
     assert report["evaluation"]["opponents"] == ["uniform", "call", "raise"]
     capsys.readouterr()
-    lines = format_report_tables(run / "evaluations").splitlines()
+    lines = read_and_format_reports(run / "evaluations").splitlines()
     rows = [" ".join(line.split()) for line in lines]
     assert re.fullmatch(r"1: 1,000 decisions, seed 3, .*, poker-rl evaluate run=here", rows[0])
     assert "current (headline) exploitability 0.4583 ante/hand exact" in rows
@@ -107,9 +107,9 @@ def test_all_evaluations_are_saved_and_listed(run, capsys, monkeypatch):
     assert rows[-5].startswith("2: 500 decisions, seed 0, ")
     (run / "evaluations/x.json").write_text("[]")
     with pytest.raises(ConfigError, match=r"x\.json is no evaluation"):
-        format_report_tables(run / "evaluations")
+        read_and_format_reports(run / "evaluations")
     with pytest.raises(ConfigError, match="there are no evaluations in"):
-        format_report_tables(run)
+        read_and_format_reports(run)
 
 
 def test_mismatched_or_missing_players_are_refused(run, tmp_path):

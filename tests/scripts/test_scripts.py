@@ -8,7 +8,7 @@ import pytest
 import release_player as release
 import reproduce_apu
 import torch
-from benchmark_libraries import create_environment_benchmarks, create_showdown_value_benchmarks
+from benchmark_libraries import create_environment_benchmarks, create_range_showdown_benchmarks
 from commands import list_runs, run_command
 from gpu import CHECK_ROWS, SPEED_ROWS
 from same_metrics import compare_metrics, train_and_read_metrics
@@ -59,7 +59,7 @@ def test_release_script_refuses_a_run_with_other_opponents():
     assert run_command("train", "algo=reinforce", "budget=2", "opponents=[uniform]") == 0
     (run,) = list_runs()
     with pytest.raises(ConfigError, match="trained against uniform, not in self-play"):
-        release.collect_pretrained_player(run)
+        release.build_pretrained_snapshot(run)
 
 
 def test_experiments_named_in_scripts_exist_and_have_valid_settings():
@@ -75,7 +75,7 @@ def test_experiments_named_in_scripts_exist_and_have_valid_settings():
 
 def test_benchmarks_of_environments_and_showdowns_run():
     for name, run in (
-        create_environment_benchmarks(False) | create_showdown_value_benchmarks()
+        create_environment_benchmarks(False) | create_range_showdown_benchmarks()
     ).items():
         assert run() > 0, name
 

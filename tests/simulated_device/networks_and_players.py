@@ -8,7 +8,7 @@ import torch
 from device_simulator import DEVICE, simulate_device
 from random_games import play
 
-from poker_rl.algos import load_algorithm
+from poker_rl.algos import create_algorithm
 from poker_rl.config import ConfigError
 from poker_rl.evaluation.exact.public_tree_evaluator import PublicTreeEvaluator
 from poker_rl.games import load_game
@@ -62,7 +62,7 @@ def test_network_matches_cpu(name):
 
     def load_learner(game, algo, device=DEVICE):
         net = (f"net={name}", "algo.instances=2")
-        return load_algorithm(algo, game, *SMALL[algo], *net, device=torch.device(device))
+        return create_algorithm(algo, game, *SMALL[algo], *net, device=torch.device(device))
 
     def load_ppo_or_reinforce(game):
         try:
@@ -107,7 +107,7 @@ def test_exact_evaluation_starts_network_queries_without_waiting(device, monkeyp
     for sharing in ("shared", "per_seat"):
         words = (*SMALL["ppo"], "net.features=sorted_suits", f"algo.network_sharing={sharing}")
         learners = [
-            load_algorithm("ppo", game, *words, device=torch.device(on)) for on in (DEVICE, "cpu")
+            create_algorithm("ppo", game, *words, device=torch.device(on)) for on in (DEVICE, "cpu")
         ]
         actual, expected = (tree.evaluate_player(each.players()["current"]) for each in learners)
         assert actual[1] == pytest.approx(expected[1], abs=1e-6)
@@ -145,7 +145,7 @@ def test_number_of_cpu_waits_does_not_depend_on_gradient_steps(device):
     waits, updates = [], []
     for gradient_steps in (1, 5):
         steps = f"algo.gradient_steps={gradient_steps}"
-        learner = load_algorithm(
+        learner = create_algorithm(
             "nfsp", load_game("kuhn"), *small, steps, device=torch.device(DEVICE)
         )
         for _ in range(12):

@@ -18,7 +18,7 @@ from commands import ENVIRONMENT, PROGRAM, TRAIN, limit_file_size, list_runs, ru
 
 from poker_rl.config import ConfigError
 from poker_rl.config.option_files import read_plain_yaml
-from poker_rl.storage import checkpoint, disk, run_files, terminal_output
+from poker_rl.storage import checkpoint, disk, run_files, terminal_printing
 from poker_rl.storage.run_files import read_config_and_manifest
 
 pytestmark = pytest.mark.usefixtures("working_folder")
@@ -80,7 +80,7 @@ def test_file_is_unchanged_if_its_replacement_fails(fails, tmp_path, monkeypatch
     monkeypatch.setattr(os, fails, raise_disk_full)
     with pytest.raises(OSError, match=FULL) as failure, disk.atomic_replacement(path) as new_path:
         new_path.write_text("new")
-    assert terminal_output.format_os_error(failure.value) == f"{path}: {FULL}"
+    assert terminal_printing.format_os_error(failure.value) == f"{path}: {FULL}"
     assert path.read_text() == "old"
     assert [file.name for file in tmp_path.iterdir() if file.is_file()] == ["file"]
 

@@ -28,7 +28,7 @@ from poker_rl.storage.run_files import read_last_metrics_row
 from poker_rl.sweeps import job_launcher
 from poker_rl.sweeps import sweep as sweep_module
 from poker_rl.training import start_run
-from poker_rl.training.run_endings import RunInterruptedError
+from poker_rl.training.run_outcome import RunInterruptedError
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -99,14 +99,14 @@ def test_interrupted_sweep_starts_no_more_jobs(monkeypatch, capsys):
         if config["seed"] == 1:
             raise RunInterruptedError(15, "stopped")
 
-    started, run_job = [], sweep_module.run_job
+    started, run_job_and_save_outcome = [], sweep_module.run_job_and_save_outcome
 
     def record_and_run_job(*arguments):
         started.append(arguments[-1])
-        run_job(*arguments)
+        run_job_and_save_outcome(*arguments)
 
     monkeypatch.setattr(start_run, "train_in_folder", train)
-    monkeypatch.setattr(sweep_module, "run_job", record_and_run_job)
+    monkeypatch.setattr(sweep_module, "run_job_and_save_outcome", record_and_run_job)
     assert run_command(*TRAIN, "-m", "seed=0,1,2,3,4") == 143
     assert [row["status"] for row in read_jobs()] == ["finished", "interrupted", *["not run"] * 3]
     assert started == [0, 1]  # no other config is composed; for thousands this takes minutes

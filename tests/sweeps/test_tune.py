@@ -29,7 +29,7 @@ from poker_rl.games import Game
 from poker_rl.sweeps import study as trial_module
 from poker_rl.sweeps import tune as tune_module
 from poker_rl.sweeps.study import format_overrides, parse_search_space
-from poker_rl.sweeps.tune import build_checked_root_config
+from poker_rl.sweeps.tune import build_checked_ungrouped_config
 from poker_rl.training.trainer import Trainer
 
 pytestmark = pytest.mark.usefixtures("working_folder")
@@ -139,7 +139,7 @@ def test_interrupted_study_is_resumed(monkeypatch, capsys):
         return 0.5
 
     with monkeypatch.context() as patch:
-        patch.setattr(trial_module.Objective, "get_metric", get_metric_and_stop)
+        patch.setattr(trial_module.ObjectiveFunction, "get_metric", get_metric_and_stop)
         assert run_command(*TUNE, "trials=1") == 143
     assert "poker-rl: stopped; to resume, give the same command\n" in capsys.readouterr().err
     assert run_command(*TUNE, "trials=1") == 0
@@ -209,7 +209,9 @@ def test_shipped_studies_can_be_trained(name):
     """Build the algorithm with every bound and every choice."""
     settings = load_option("tune", name)
     search_space = parse_search_space(settings["search_space"])
-    build_checked_root_config(settings["train_overrides"], search_space, list_option_dirs(None))
+    build_checked_ungrouped_config(
+        settings["train_overrides"], search_space, list_option_dirs(None)
+    )
     values = {
         key: getattr(range_, "choices", None) or (range_.low, range_.high)
         for key, range_ in search_space.items()

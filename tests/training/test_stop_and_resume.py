@@ -23,7 +23,7 @@ from poker_rl.config import ConfigError
 from poker_rl.storage import checkpoint
 from poker_rl.storage.run_files import read_config_and_manifest
 from poker_rl.training import signals
-from poker_rl.training.run_endings import DivergedError, RunInterruptedError
+from poker_rl.training.run_outcome import DivergedError, RunInterruptedError
 
 FORK = multiprocessing.get_context("fork")  # a fork need not import the modules of a run
 TRACED = ("trainer.py", "recorder.py", "run_checkpoints.py", "checkpoint.py", "run_files.py")
@@ -348,7 +348,9 @@ def test_late_refusal_leaves_the_run_unchanged(run, monkeypatch):
     tiny_run.train(run, budget=200, figures=False)
     before, damaged = read_files(run), Mock(side_effect=ConfigError("damaged"))
     with monkeypatch.context() as patch:
-        patch.setattr("poker_rl.training.run_checkpoints.Checkpoints.synchronize_ranks", damaged)
+        patch.setattr(
+            "poker_rl.training.run_checkpoints.Checkpoints.load_state_on_all_ranks", damaged
+        )
         with pytest.raises(ConfigError, match="damaged"):
             tiny_run.train(run, budget=300, figures=False)
     assert read_files(run) == before

@@ -11,7 +11,7 @@ import pytest
 from goofspiel.bot import MatchingBot
 from goofspiel.game import Goofspiel
 
-from poker_rl.algos import load_algorithm
+from poker_rl.algos import create_algorithm
 from poker_rl.cli import run_command
 from poker_rl.config import ConfigError
 from poker_rl.evaluation import compute_best_response_values, compute_seat_values, exploitability
@@ -69,7 +69,7 @@ def test_uniform_bids_lose_what_a_walk_through_the_game_finds(cards: int) -> Non
 def test_learners_come_to_an_equilibrium_whose_value_is_0(name: str) -> None:
     """The game's value is 0; that of a policy with exploitability e is between -2 e and 2 e."""
     game = load_game("goofspiel")
-    learner = load_algorithm(name, game)
+    learner = create_algorithm(name, game)
     for _ in range(50):  # ten iterations each; the measured exploitability is 0.004 and 0.0001
         learner.learn()
     policy = learner.players()["average"].action_probs(get_tree(game).infoset_records)
@@ -80,7 +80,7 @@ def test_learners_come_to_an_equilibrium_whose_value_is_0(name: str) -> None:
 
 def test_a_restored_learner_continues_equally() -> None:
     game = load_game("goofspiel")
-    one, other = (load_algorithm("fictitious_play", game) for _ in range(2))
+    one, other = (create_algorithm("fictitious_play", game) for _ in range(2))
     one.learn()
     other.load_state_dict(one.state_dict())
     one.learn()
@@ -165,7 +165,7 @@ def test_the_command_line(
 
 def test_without_views_it_is_trained_and_measured() -> None:
     game = Goofspiel(name="rules_alone", unit="point", unit_chips=1, cards=3)
-    learner = load_algorithm("ppo", game)
+    learner = create_algorithm("ppo", game)
     learner.learn()
     policy = learner.players()["current"].action_probs(get_tree(game).infoset_records)
     assert exploitability(get_tree(game), policy) > 0

@@ -89,7 +89,7 @@ class CFR(TabularSolver):
         self._policy = self._state_arrays["policy"] = self._tree.build_uniform_policy()
         edge_count = self._tree.legal_mask.size + game.seats  # see `games.sequence_form`
         self._reach = np.ones(edge_count)  # probability of a seat's moves up to each edge
-        self._counterfactual_values = np.zeros(edge_count)  # scratch of `_run_iteration_on_part`
+        self._counterfactual_values = np.zeros(edge_count)  # scratch of `_update_part_of_infosets`
         self._compute_all_reach()
 
     def learn(self) -> dict[str, float]:
@@ -136,7 +136,7 @@ class CFR(TabularSolver):
         self._compute_all_reach()
 
     def _compute_all_reach(self) -> None:
-        """Compute the reach of all edges, which `_run_iteration_on_part` then updates."""
+        """Compute the reach of all edges, which `_update_part_of_infosets` then updates."""
         for part in range(len(self._tree.sequence_form.first_run_of_part) - 1):
             compute_reach(self._tree.sequence_form, part, self._policy, self._reach)
 
@@ -146,11 +146,11 @@ def _run_iterations_on_parts(first_part, stop_part, sequences, arrays, variant, 
     """Run iterations [start, stop) on the parts [first_part, stop_part)."""
     for t in range(start, stop):
         for part in range(first_part, stop_part):
-            _run_iteration_on_part(sequences, part, arrays, variant, t)
+            _update_part_of_infosets(sequences, part, arrays, variant, t)
 
 
 @jit
-def _run_iteration_on_part(sequences, part, arrays, variant, t):
+def _update_part_of_infosets(sequences, part, arrays, variant, t):
     """Run iteration t on one part of a seat's information sets; parts are independent.
 
     Args:

@@ -41,7 +41,7 @@ from poker_rl.games.public.infoset_index import BoardNode
 from poker_rl.games.sequence_form import compute_mean_max_regret
 from poker_rl.learning.memory_checks import check_memory
 from poker_rl.players.player import Player
-from poker_rl.players.tabular_player import PublicTabularPlayer, get_infoset_index
+from poker_rl.players.tabular_player import PublicTabularPlayer, get_or_build_infoset_index
 
 # Bytes per action of an information set: regret and policy sum, player's policy, temporary arrays.
 BYTES_PER_ACTION = 8 + 2 + 8
@@ -63,7 +63,7 @@ class PublicCFR(TabularSolver):
     game: InitVar[Game]
 
     def __post_init__(self, game: Game) -> None:
-        self._infoset_index = get_infoset_index(game)
+        self._infoset_index = get_or_build_infoset_index(game)
         self._tree, row_count = self._infoset_index.tree, self._infoset_index.row_count
         needed_bytes = row_count * game.action_count * BYTES_PER_ACTION
         check_memory(f"game: {row_count:,} information sets", needed_bytes, torch.device("cpu"))
@@ -99,7 +99,7 @@ class PublicCFR(TabularSolver):
         by_node = [self._regrets[node.rows].reshape(shape).transpose(0, 2, 1) for node in nodes]
         means = [compute_mean_max_regret(each.reshape(-1, each.shape[2])) for each in by_node]
         mean = np.average(means, weights=[node.board.multiplicity for node in nodes])
-        return float(mean) / tree.hand_pair_count / tree.boards.count_board_deals(0)
+        return float(mean) / tree.hand_pair_count / tree.boards.count_ways_to_deal_street(0)
 
     def players(self) -> dict[str, Player]:
         """Return "average", the policy that converges to an equilibrium."""
@@ -136,7 +136,7 @@ class PublicCFR(TabularSolver):
         if len(renamings) > 1:
             mappings = self._tree.ranges.permuted_hands[renamings]
             hand_values = np.sum([hand_values[:, mapping] for mapping in mappings], 0)
-        return hand_values / self._tree.boards.count_board_deals(node.street + 1)
+        return hand_values / self._tree.boards.count_ways_to_deal_street(node.street + 1)
 
     def _update_board(self, node: BoardNode, reach: np.ndarray, threads: int) -> np.ndarray:
         """Update a board and those that follow; see `_update_next_boards` for the arguments."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from poker_rl.algos.algorithm import load_algorithm
+from poker_rl.algos.algorithm import create_algorithm
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.game_tree import count_nodes, get_tree
@@ -15,7 +15,7 @@ MAX_NODES = 200_000  # largest game tree to solve; no-limit Leduc has 130,000 no
 _cached_players: dict[str, Player] = {}
 
 
-def compute_equilibrium(game: Game) -> Player | None:
+def compute_equilibrium_player(game: Game) -> Player | None:
     """Return an approximate equilibrium: a solver's average policy after `ITERATIONS` iterations.
 
     The result is cached; the game may have further equilibria. Return None if the game has more
@@ -29,7 +29,7 @@ def compute_equilibrium(game: Game) -> Player | None:
             get_tree(game)
         except ConfigError:
             return None
-        solver = load_algorithm(SOLVER_NAME, game, f"algo.iterations_per_step={ITERATIONS}")
+        solver = create_algorithm(SOLVER_NAME, game, f"algo.iterations_per_step={ITERATIONS}")
         solver.learn()
         _cached_players[key] = next(iter(solver.players().values()))
     return _cached_players[key]

@@ -25,17 +25,17 @@ from math import comb
 import numpy as np
 
 from poker_rl.evaluation.best_response.lbr_states import (
-    OwnDecision,
+    BoardMatchups,
+    OwnBestActions,
     PlayerDecision,
     PublicState,
-    ResponderView,
     sum_state_values,
 )
 from poker_rl.games.game import Game
 from poker_rl.games.poker.table_dtypes import CALL, FOLD, FULL_POT, RAISE
-from poker_rl.games.public.pairwise_win_margins import compute_win_margins, samples_boards
+from poker_rl.games.public.expected_win_margins import compute_win_margins, samples_boards
 from poker_rl.games.public.ranges import Ranges
-from poker_rl.games.public.tree import Board, Boards, check_heads_up
+from poker_rl.games.public.tree import Board, BoardEnumerator, check_heads_up
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.players.player import Player, sample_from_probs
 from poker_rl.players.range_policy import RangePolicyQuery
@@ -56,7 +56,7 @@ class LocalBestResponse:
         self.game, self.player = check_heads_up(game), player
         self.generator = np.random.Generator(np.random.PCG64(seed))
         self.ranges = Ranges(self.game)
-        self.boards = Boards(self.game, self.ranges, player.is_suit_invariant)
+        self.boards = BoardEnumerator(self.game, self.ranges, player.is_suit_invariant)
         self.range_policy = RangePolicyQuery(game, self.ranges, self.boards)
         tables = Tables(game, 1, 0)
         tables.deal()
@@ -89,15 +89,15 @@ class LocalBestResponse:
         return self._root_states[seat]
 
     @cached_property
-    def preflop_view(self) -> ResponderView:
-        """The `ResponderView` of the empty board, for all hands of the responder."""
-        return self.build_view(self.boards.root, np.arange(len(self.ranges.hands)))
+    def empty_board_matchups(self) -> BoardMatchups:
+        """The `BoardMatchups` of the empty board, for all hands of the responder."""
+        return self.build_board_matchups(self.boards.root, np.arange(len(self.ranges.hands)))
 
-    def build_view(self, board: Board, own_hands: np.ndarray) -> ResponderView:
-        """Return a board's `ResponderView` for R own hands, given as indices in `Ranges.hands`."""
+    def build_board_matchups(self, board: Board, own_hands: np.ndarray) -> BoardMatchups:
+        """Return a board's `BoardMatchups` for R own hands, given as indices in `Ranges.hands`."""
         is_disjoint = self.ranges.mask_disjoint_hands(own_hands)
         is_disjoint = is_disjoint & self.ranges.mask_compatible_hands(board.cards)
-        return ResponderView(
+        return BoardMatchups(
             self.range_policy.find_representative_hands(board),
             is_disjoint.astype(np.float64),
             compute_win_margins(self.game, self.ranges, own_hands, board.cards, self.generator),
@@ -137,13 +137,16 @@ class ResponderPlay:
         self, responder: LocalBestResponse, board_cards: np.ndarray, own_hands: np.ndarray
     ) -> None:
         self._responder, self._own_hands = responder, own_hands
-        self._boards = responder.boards.build_boards_from_cards(board_cards)
-        self._views: dict[tuple[int, bool], ResponderView] = {}  # by street and `is_resampled`
+        self._boards = responder.boards.build_board_of_each_street(board_cards)
+        self._views: dict[tuple[int, bool], BoardMatchups] = {}  # by street and `is_resampled`
         # On every street, the player's actions are sampled from those of its hands that share no
         # card with the final board. The responder does not know the final board: it chooses and
         # values its own actions by the board cards of the present street alone.
         last_street = len(self._boards) - 1
-        view, rows = self._get_responder_view(last_street), self._get_hand_rows_in_view(last_street)
+        view, rows = (
+            self._get_or_build_matchups(last_street),
+            self._get_hand_rows_in_view(last_street),
+        )
         self._is_disjoint = view.is_disjoint[rows]
 
     def play_hands(self, seat: int, hand_rows: np.ndarray) -> np.ndarray:
@@ -152,18 +155,18 @@ class ResponderPlay:
         self._play_from_state(root, seat, hand_rows, np.zeros(len(hand_rows)), winnings)
         return np.asarray(winnings[hand_rows])
 
-    def _get_responder_view(self, street: int, is_resampled: bool = False) -> ResponderView:
+    def _get_or_build_matchups(self, street: int, is_resampled: bool = False) -> BoardMatchups:
         """Return a street's view; with `is_resampled`, one from an independent sample of boards."""
         board = self._boards[street]
         if not len(board.cards) and not is_resampled:
-            return self._responder.preflop_view
+            return self._responder.empty_board_matchups
         key = street, is_resampled
         if key not in self._views:
-            self._views[key] = self._responder.build_view(board, self._own_hands)
+            self._views[key] = self._responder.build_board_matchups(board, self._own_hands)
         return self._views[key]
 
     def _get_hand_rows_in_view(self, street: int) -> np.ndarray:
-        """Return the row that each of the G hands has in the `ResponderView` of a street, [G]."""
+        """Return the row that each of the G hands has in the `BoardMatchups` of a street, [G]."""
         has_board = len(self._boards[street].cards)
         return np.arange(len(self._own_hands)) if has_board else self._own_hands
 
@@ -185,12 +188,12 @@ class ResponderPlay:
             return
         view_rows = self._get_hand_rows_in_view(table["street"])[hand_rows]
         if table["to_act"] == seat:
-            own_decision = self.evaluate_own_decision(state, seat)
-            actions = own_decision.actions[view_rows]
-            next_values = own_decision.values[view_rows]
+            own_best_actions = self.evaluate_own_best_actions(state, seat)
+            actions = own_best_actions.actions[view_rows]
+            next_values = own_best_actions.values[view_rows]
             winnings[hand_rows] += next_values - values
         else:
-            decision = self._evaluate_player_decision(state, seat)
+            decision = self._get_player_decision(state, seat)
             actions = self.sample_player_actions(state, hand_rows)
             next_values = decision.values[view_rows, np.searchsorted(decision.actions, actions)]
             winnings[hand_rows] += decision.mean_values[view_rows] - values
@@ -201,12 +204,14 @@ class ResponderPlay:
             if self._must_resample_boards(state, child):
                 # The responder chose its actions by values from a sample of boards. So these are
                 # too high on average, and values from an independent sample replace them.
-                view = self._get_responder_view(table["street"], is_resampled=True)
-                winnings[rows] += self._compute_values(child, seat, view)[rows] - child_values
+                view = self._get_or_build_matchups(table["street"], is_resampled=True)
+                winnings[rows] += (
+                    self._compute_state_value_by_hand(child, seat, view)[rows] - child_values
+                )
             if child.record[0]["street"] != table["street"]:
-                view = self._get_responder_view(child.record[0]["street"])
+                view = self._get_or_build_matchups(child.record[0]["street"])
                 child_rows = self._get_hand_rows_in_view(child.record[0]["street"])[rows]
-                child_values = self._compute_values(child, seat, view)[child_rows]
+                child_values = self._compute_state_value_by_hand(child, seat, view)[child_rows]
             self._play_from_state(child, seat, rows, child_values, winnings)
 
     def _must_resample_boards(self, state: PublicState, child: PublicState) -> bool:
@@ -234,22 +239,24 @@ class ResponderPlay:
 
     def _get_action_probs(self, state: PublicState) -> np.ndarray:
         if state.action_probs is None:
-            hands = self._get_responder_view(int(state.record[0]["street"])).representative_hands
+            hands = self._get_or_build_matchups(int(state.record[0]["street"])).representative_hands
             query = self._responder.player, state.record, hands
             state.action_probs = self._responder.range_policy.compute_probs(*query)[0]
         return state.action_probs
 
-    def _compute_values(self, state: PublicState, seat: int, view: ResponderView) -> np.ndarray:
+    def _compute_state_value_by_hand(
+        self, state: PublicState, seat: int, view: BoardMatchups
+    ) -> np.ndarray:
         """Return the value of a state to the responder with each of the R hands of `view`, [R]."""
         game, reach = self._responder.game, state.reach[None]
         value_sums = sum_state_values(game, view, state.record, reach, seat)[:, 0]
         return np.asarray(value_sums / view.sum_reach(state.reach))
 
-    def evaluate_own_decision(self, state: PublicState, seat: int) -> OwnDecision:
+    def evaluate_own_best_actions(self, state: PublicState, seat: int) -> OwnBestActions:
         """Return the responder's decision in a state; cache it in `state`."""
-        if state.own_decision is None:
+        if state.own_best_actions is None:
             game, record = self._responder.game, state.record
-            view = self._get_responder_view(int(record[0]["street"]))
+            view = self._get_or_build_matchups(int(record[0]["street"]))
             paid, reach_sums = record[0]["paid"].astype(np.float64), view.sum_reach(state.reach)
 
             def sum_values(record: np.ndarray, reach: np.ndarray) -> np.ndarray:
@@ -269,13 +276,13 @@ class ResponderPlay:
                 action_values.append(-paid[seat] * reach_sums)
             best_actions = np.array(actions)[np.argmax(action_values, 0)]
             best_values = np.max(action_values, 0) / reach_sums
-            state.own_decision = OwnDecision(best_actions, best_values)
-        return state.own_decision
+            state.own_best_actions = OwnBestActions(best_actions, best_values)
+        return state.own_best_actions
 
-    def _evaluate_player_decision(self, state: PublicState, seat: int) -> PlayerDecision:
+    def _get_player_decision(self, state: PublicState, seat: int) -> PlayerDecision:
         """Return the player's decision in a state; cache it in `state`."""
         if state.player_decision is None:
-            view = self._get_responder_view(int(state.record[0]["street"]))
+            view = self._get_or_build_matchups(int(state.record[0]["street"]))
             reach = state.reach * self._get_action_probs(state)
             actions = np.flatnonzero(reach.any(1))
             game, reach = self._responder.game, reach[actions]

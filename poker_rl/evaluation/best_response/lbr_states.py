@@ -25,12 +25,12 @@ class PublicState:
     children: dict[int, PublicState] = field(default_factory=dict)
     # The player's action probabilities with each of its hands, [A, H]; None until computed.
     action_probs: np.ndarray | None = None
-    own_decision: OwnDecision | None = None  # None until computed
+    own_best_actions: OwnBestActions | None = None  # None until computed
     player_decision: PlayerDecision | None = None  # None until computed
 
 
 @dataclass(frozen=True)
-class OwnDecision:
+class OwnBestActions:
     """Decision of the responder in a public state, with each of its R hands."""
 
     actions: np.ndarray  # the best actions, [R]
@@ -47,7 +47,7 @@ class PlayerDecision:
 
 
 @dataclass(frozen=True)
-class ResponderView:
+class BoardMatchups:
     """Arrays of one board for R hands of the responder and H hands of the player."""
 
     representative_hands: RepresentativeHands  # the hands for which the player's policy is computed
@@ -64,7 +64,7 @@ class ResponderView:
 
 
 def sum_state_values(
-    game: Game, view: ResponderView, records: np.ndarray, reach: np.ndarray, seat: int
+    game: Game, view: BoardMatchups, records: np.ndarray, reach: np.ndarray, seat: int
 ) -> np.ndarray:
     """Return values of B public states for R hands of the responder, in chips, [R, B].
 

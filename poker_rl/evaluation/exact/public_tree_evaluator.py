@@ -31,7 +31,7 @@ from poker_rl.games.public.betting_lines import (
 from poker_rl.games.public.tree import Board, PublicTree
 from poker_rl.players.player import Player
 from poker_rl.players.range_policy import BoardPolicy, RangePolicyQuery
-from poker_rl.storage.terminal_output import create_progress_bar
+from poker_rl.storage.terminal_printing import create_progress_bar
 
 
 def evaluate_on_public_tree(game: Game, player: Player) -> tuple[np.ndarray, np.ndarray]:
@@ -106,14 +106,14 @@ class _PublicTreeWalk:
         """
         best_response_values, value = np.zeros(reach.shape), 0.0
         boards = self.tree.boards.list_next_boards(previous_board, street_index)
-        policies = self.tree.range_policy.iterate_board_policies(
+        policies = self.tree.range_policy.iterate_board_policy_groups(
             self.player, self.tree.streets[street_index].decision_records, boards, self.on_progress
         )
         # Only boards of the last street are evaluated in threads. A thread with an earlier board
         # would wait for the boards of the next street.
         is_last_street = street_index + 1 == len(self.tree.streets)
         run_each = self.threads.map if is_last_street and numba.get_num_threads() > 1 else map
-        evaluate_board = partial(self._evaluate_board, street_index, reach)
+        evaluate_board = partial(self._evaluate_from_board, street_index, reach)
         values_of_boards = chain.from_iterable(run_each(evaluate_board, each) for each in policies)
         for board, (board_values, board_value) in zip(boards, values_of_boards, strict=True):
             board_share = board.multiplicity / len(previous_board.suit_permutations)
@@ -123,10 +123,10 @@ class _PublicTreeWalk:
             renamed_hands = self.tree.ranges.permuted_hands[previous_board.suit_permutations]
             renamed_values = [best_response_values[:, :, renaming] for renaming in renamed_hands]
             best_response_values = np.sum(renamed_values, axis=0)
-        board_count = self.tree.boards.count_board_deals(street_index)
+        board_count = self.tree.boards.count_ways_to_deal_street(street_index)
         return best_response_values / board_count, value / board_count
 
-    def _evaluate_board(
+    def _evaluate_from_board(
         self, street_index: int, reach: np.ndarray, policy: BoardPolicy
     ) -> tuple[np.ndarray, float]:
         """Return the two results of `average_over_boards`, but only for the board of `policy`."""

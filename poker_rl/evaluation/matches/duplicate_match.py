@@ -75,7 +75,7 @@ def play_deals(
         dealt = dealer.records[deal_of_table]
         tables = Tables(game, len(deal_of_table), 0)
         tables.deal(decks=dealt["deck"], variants=dealt["variant"])
-        play_tables(tables, rotation, players, generators)
+        play_tables_to_end(tables, rotation, players, generators)
         for observer in observers:
             observer(tables, rotation)
         # A player without a seat in a deal wins nothing.
@@ -87,7 +87,7 @@ def play_deals(
     return np.concatenate(blocks)
 
 
-def play_tables(
+def play_tables_to_end(
     tables: Tables,
     rotation: np.ndarray,
     players: Sequence[Player],

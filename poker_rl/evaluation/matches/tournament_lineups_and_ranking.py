@@ -60,7 +60,7 @@ def assign_players_to_tables(
     return seat_orders
 
 
-def list_counted_players(seat_order: Sequence[int]) -> list[int]:
+def list_counted_players_at_table(seat_order: Sequence[int]) -> list[int]:
     """Return the players of a table whose winnings count in the ranking.
 
     If each player has one seat, all count. Else only the player in the first seat counts.
@@ -77,7 +77,7 @@ class TournamentResults:
         results: for each player its mean winnings per hand (`won`), how much more the player one
             rank above it won (`behind`) and, with two seats, its Elo rating (`elo`); for each pair
             of players who met, what one won at tables with the other (`won/<other player>`). Only
-            the winnings of `list_counted_players` count.
+            the winnings of `list_counted_players_at_table` count.
     """
 
     game: Game
@@ -125,13 +125,15 @@ def compute_tournament_results(
 ) -> TournamentResults:
     """Rank the players of a tournament by the results of its tables.
 
-    For each table, `blocks` holds the winnings of the players in `list_counted_players` in each
-    deal, [players, deals], in chips a hand.
+    For each table, `blocks` holds the winnings, in each deal, of the players in
+    `list_counted_players_at_table`, [players, deals], in chips a hand.
     """
     scale, unit = get_result_scale_and_unit(game)
     blocks_of_player, blocks_of_pair = defaultdict(list), defaultdict(list)
     for seat_order, block in zip(seat_orders, blocks, strict=True):
-        for player, winnings in zip(list_counted_players(seat_order), block * scale, strict=True):
+        for player, winnings in zip(
+            list_counted_players_at_table(seat_order), block * scale, strict=True
+        ):
             blocks_of_player[player].append(winnings)
             for other in set(seat_order) - {player}:
                 blocks_of_pair[player, other].append(winnings)
@@ -144,7 +146,7 @@ def compute_tournament_results(
     results = []
     if game.seats == 2:
         scores = (np.sign([block[0] for block in blocks]) + 1) / 2
-        ratings, influences = fit_elo(np.array(seat_orders), scores, len(names))
+        ratings, influences = fit_elo_and_influences(np.array(seat_orders), scores, len(names))
     for rank, player in enumerate(ranked):
         results.append(summarize(player, "won", mean_blocks[player], "mean of all tables"))
         if rank > 0:
@@ -162,7 +164,7 @@ def compute_tournament_results(
     return TournamentResults(game, table_kind, rounds, player_names, results)
 
 
-def fit_elo(
+def fit_elo_and_influences(
     pairs: np.ndarray, scores: np.ndarray, player_count: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Fit Elo ratings to the scores of all pairs by maximum likelihood, with Newton's method.

@@ -109,7 +109,7 @@ def _draw_policy_panel(
         is_here = [position == (card, line) for position in positions]
         cells[rows.index(card), columns.index(line)] = probs[is_here].mean(0)
     is_labelled = len(columns) <= MAX_LABELED_COLUMNS
-    draw_cells(ax, cells, ACTION_COLORS, title, is_labelled)
+    draw_action_prob_cells(ax, cells, ACTION_COLORS, title, is_labelled)
     _label_rows_and_columns(ax, rows, [text or "start" for text in columns])
     if not is_labelled:
         ax.tick_params(axis="x", rotation=90)
@@ -132,7 +132,7 @@ def _add_color_legend(
     figure.legend(handles=patches, loc=position, ncols=columns, borderpad=0, fontsize=10)
 
 
-def draw_cells(
+def draw_action_prob_cells(
     ax: Axes, probs: np.ndarray, colors: Sequence[str], title: str, is_labelled: bool = False
 ) -> None:
     """Draw cells, each filled with colored bars as wide as its `probs` [rows, columns, A].
@@ -187,7 +187,7 @@ def draw_hand_grids(grids: Sequence[StartingHandGrid], player_name: str, ranks: 
     color_by_name = {name: ACTION_COLORS[action] for action, name in ACTION_TYPE_NAMES.items()}
     for grid, ax in zip(grids, axes, strict=True):
         cells = grid.probs[..., list(ACTION_TYPE_NAMES)]
-        draw_cells(ax, cells, list(color_by_name.values()), grid.title)
+        draw_action_prob_cells(ax, cells, list(color_by_name.values()), grid.title)
         _label_rows_and_columns(ax, ranks[::-1], ranks[::-1])
     # The legend is above the grids, because beside them it would take width from them.
     _add_color_legend(figure, color_by_name, "outside upper right", columns=len(color_by_name))
@@ -213,7 +213,7 @@ def draw_cross_table(results: TournamentResults) -> Figure:
     for row, column in np.argwhere(np.isfinite(winnings)):
         result = cells[row][column]
         assert result is not None
-        text = "+" * (result.value > 0) + result.formatted_value.replace(" ± ", "\n± ")
+        text = "+" * (result.value > 0) + result.value_and_interval_text.replace(" ± ", "\n± ")
         is_dark = abs(norm(result.value) - 0.5) > 0.3
         text = text.replace("-", "\N{MINUS SIGN}")
         _draw_cell_text(ax, column + 0.5, row + 0.5, text, is_dark)

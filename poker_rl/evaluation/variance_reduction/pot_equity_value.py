@@ -12,7 +12,7 @@ from __future__ import annotations
 import numpy as np
 
 from poker_rl.games.game import Game, hash_bytes, jit, random_below
-from poker_rl.games.poker.pots import payoffs, rank_hands
+from poker_rl.games.poker.pots import payoffs, write_hand_strengths
 from poker_rl.games.poker.table_dtypes import MAX_BOARD_CARDS, MAX_DECK_SIZE
 
 MAX_BOARDS = 1000  # enough for all 990 boards that can follow a heads-up flop in hold'em
@@ -138,7 +138,7 @@ def _advance_combination(positions, size, count):
 @jit
 def _add_showdown_shares(game, table, shares_out):
     """Add each seat's share of the pot at a showdown of all live seats to `shares_out` [seats]."""
-    rank_hands(game, table)
+    write_hand_strengths(game, table)
     best_rank, winner_count = -1, 0
     for seat in range(game.seats):
         rank = table.rank[seat]

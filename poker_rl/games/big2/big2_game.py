@@ -102,7 +102,7 @@ class Big2(DisplayedGame):
         if actions is None:
             actions = self.list_legal_actions(record)
         moves = []
-        for action, after in zip(actions, self.play_each(record, actions), strict=True):
+        for action, after in zip(actions, self.compute_next_records(record, actions), strict=True):
             positions = list(ACTION_POSITIONS[action])
             cards = self._name_cards(record["hand"][record["to_act"]][positions])
             names = COMBINATION_NAMES[int(ACTION_SIZES[action])] if cards else []

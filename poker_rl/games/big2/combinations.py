@@ -160,7 +160,7 @@ def mark_legal_four_cards(hand, held_count, strength_to_beat, mask):
 
 
 @jit
-def mark_if_stronger(hand, a, b, c, d, e, strength_to_beat, mask):
+def mark_five_cards_if_stronger(hand, a, b, c, d, e, strength_to_beat, mask):
     """Mark the action that plays positions a to e as legal if it beats `strength_to_beat`."""
     if evaluate_five_cards(hand[a], hand[b], hand[c], hand[d], hand[e]) > strength_to_beat:
         mask[ACTION_OF_POSITIONS[1 << a | 1 << b | 1 << c | 1 << d | 1 << e]] = True
@@ -183,7 +183,7 @@ def mark_legal_straights_or_flushes(hand, held_count, shift, bits, step, strengt
                             if hand[d] >> shift & bits == key + 3 * step:
                                 for e in range(d + 1, held_count):
                                     if hand[e] >> shift & bits == key + 4 * step:
-                                        mark_if_stronger(
+                                        mark_five_cards_if_stronger(
                                             hand, a, b, c, d, e, strength_to_beat, mask
                                         )
 
@@ -201,9 +201,9 @@ def mark_legal_full_houses(hand, held_count, strength_to_beat, mask):
                         if not has_same_rank(hand[d], hand[e]):
                             break
                         if e < a:
-                            mark_if_stronger(hand, d, e, a, b, c, strength_to_beat, mask)
+                            mark_five_cards_if_stronger(hand, d, e, a, b, c, strength_to_beat, mask)
                         elif d > c:
-                            mark_if_stronger(hand, a, b, c, d, e, strength_to_beat, mask)
+                            mark_five_cards_if_stronger(hand, a, b, c, d, e, strength_to_beat, mask)
 
 
 @jit

@@ -21,7 +21,7 @@ from __future__ import annotations
 import numpy as np
 
 from poker_rl.games.game import jit
-from poker_rl.games.poker.hand_features import write_hand_features, write_opponent_comparisons
+from poker_rl.games.poker.hand_features import write_hand_features, write_hidden_hand_comparisons
 from poker_rl.games.poker.observation import (
     infoset,
     observe,
@@ -32,8 +32,8 @@ from poker_rl.games.poker.observation import (
 from poker_rl.games.poker.pots import payoffs
 from poker_rl.games.poker.suit_isomorphism import (
     observe_hidden_cards_sorted,
-    observe_log_chips,
     observe_sorted,
+    observe_sorted_log_chips,
 )
 from poker_rl.games.poker.table_dtypes import (
     CALL,

@@ -40,14 +40,14 @@ def write_hand_features(game, table, out):
     if board_count == 0:
         return
     cards = np.empty(MAX_HAND_CARDS, np.int64)
-    known = fill_hand(game, table, table.to_act, board_count, cards)
+    known = write_board_and_hole_cards(game, table, table.to_act, board_count, cards)
     strength = evaluate_hand(cards, board_count + 2, MAX_SUITS)
     out[SHARE_FEATURE_COUNT + (strength >> CATEGORY_SHIFT)] = 1
     tenths = SHARE_FEATURE_COUNT * compute_share_beaten(cards, board_count, known, strength)
     for i in range(SHARE_FEATURE_COUNT):
         out[i] = min(max(tenths - i, 0.0), 1.0)
     if board_count < game.shown[game.streets - 1]:
-        fill_hand(game, table, table.to_act, board_count, cards)
+        write_board_and_hole_cards(game, table, table.to_act, board_count, cards)
         share = np.float32(1) / (game.cards - board_count - 2)
         for card in range(game.cards):
             if not known >> card & 1:
@@ -57,7 +57,7 @@ def write_hand_features(game, table, out):
 
 
 @jit
-def write_opponent_comparisons(game, table, out):
+def write_hidden_hand_comparisons(game, table, out):
     """Write how the hand of the seat to act compares with each other seat's hand, 0 or 1.
 
     There are `HAND_COMPARISON_COUNT` features for each other seat in turn order: whether the hand
@@ -71,13 +71,13 @@ def write_opponent_comparisons(game, table, out):
     if board_count == 0:
         return
     own_cards, other_cards = np.empty(MAX_HAND_CARDS, np.int64), np.empty(MAX_HAND_CARDS, np.int64)
-    own_known = fill_hand(game, table, table.to_act, board_count, own_cards)
+    own_known = write_board_and_hole_cards(game, table, table.to_act, board_count, own_cards)
     own = evaluate_hand(own_cards, board_count + 2, MAX_SUITS)
     for position in range(1, game.seats):
         seat = (table.to_act + position) % game.seats
         if table.folded[seat]:
             continue
-        known = own_known | fill_hand(game, table, seat, board_count, other_cards)
+        known = own_known | write_board_and_hole_cards(game, table, seat, board_count, other_cards)
         other = evaluate_hand(other_cards, board_count + 2, MAX_SUITS)
         doubled_wins, card_count = (own > other) + (own >= other), 1
         first = (position - 1) * HAND_COMPARISON_COUNT
@@ -97,7 +97,7 @@ def write_opponent_comparisons(game, table, out):
 
 
 @jit
-def fill_hand(game, table, seat, board_count, cards):
+def write_board_and_hole_cards(game, table, seat, board_count, cards):
     """Write the board and a seat's two hole cards into `cards`; return them as a set of bits."""
     card_bits = np.int64(0)
     for i in range(board_count):

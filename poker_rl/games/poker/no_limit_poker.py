@@ -43,7 +43,7 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
         blind, size_count = max(self.blinds, default=0), len(self.bet_sizes)
         require(self.min_bet >= blind, f"min_bet: {self.min_bet} is less than the blind of {blind}")
         require(size_count <= MAX_BET_SIZES, f"bet_sizes: {size_count}, at most {MAX_BET_SIZES}")
-        sizes = self._bet_size_hundredths
+        sizes = self._bet_sizes_in_hundredths
         for size, hundredths in zip(self.bet_sizes, sizes, strict=True):
             is_share = hundredths <= ALL_IN_SIZE and hundredths / FULL_POT == size
             problem = f"{size} is not all_in or hundredths of the pot, such as 0.33"
@@ -60,7 +60,7 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
         return self.bet_sizes
 
     @property
-    def _bet_size_hundredths(self) -> list[int]:
+    def _bet_sizes_in_hundredths(self) -> list[int]:
         """The bet sizes in hundredths of the pot."""
         sizes = self.bet_sizes
         return [ALL_IN_SIZE if size == "all_in" else round(size * FULL_POT) for size in sizes]
@@ -87,7 +87,7 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
         definition["min_bet"] = self.min_bet
         definition["short_bets_reopen"] = self.short_bets_reopen
         definition["sizes"] = len(self.bet_sizes)
-        definition["size"][0, : len(self.bet_sizes)] = self._bet_size_hundredths
+        definition["size"][0, : len(self.bet_sizes)] = self._bet_sizes_in_hundredths
         definition["last_raise"] = MAX_MOVES - self.seats * (len(self.board_cards) + 1)
         return definition
 

@@ -158,15 +158,15 @@ def infoset(game, table, seat, out):
         if is_no_limit(table):
             out[offset] = table.line[i] >> 8
             offset += 1
-    offset = write_sorted_cards(table, seat * game.hole, game.hole, out, offset)
+    offset = write_sorted_card_numbers(table, seat * game.hole, game.hole, out, offset)
     deck_position = game.seats * game.hole
     for street in range(table.street + 1):
-        offset = write_sorted_cards(table, deck_position, game.board[street], out, offset)
+        offset = write_sorted_card_numbers(table, deck_position, game.board[street], out, offset)
         deck_position += game.board[street]
 
 
 @jit
-def write_sorted_cards(table, start, count, out, offset):
+def write_sorted_card_numbers(table, start, count, out, offset):
     """Write `count` cards of the deck from `start` on, sorted; return the offset after them."""
     for i in range(count):
         insert_sorted(out[offset:], i, get_deck_card(table, start + i))
@@ -178,12 +178,14 @@ def resample_hidden_cards(game, table):
     """Redeal at random the other seats' hole cards and the board cards that are still to come."""
     hidden_positions = np.empty(MAX_DECK_SIZE, np.int64)
     unseen_cards = np.empty(MAX_DECK_SIZE, np.int64)
-    hidden_count, unseen_count = find_unseen_cards(game, table, hidden_positions, unseen_cards)
+    hidden_count, unseen_count = find_hidden_positions_and_cards(
+        game, table, hidden_positions, unseen_cards
+    )
     redeal_hidden_cards(table, hidden_positions, hidden_count, unseen_cards, unseen_count)
 
 
 @jit
-def find_unseen_cards(game, table, hidden_positions, unseen_cards):
+def find_hidden_positions_and_cards(game, table, hidden_positions, unseen_cards):
     """Write the deck positions that the seat to act cannot see, and the cards that it does not see.
 
     Return the number of each. Cards of the deck that are not dealt count as unseen.

@@ -156,7 +156,7 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
         variant_game, tables = games_by_seat_count[variant], Tables(game, 1, 0)
         unit = _find_amount_per_chip(variant_game, history)
         steps = [str(step).partition("#")[0].split() for step in history.actions]
-        deck, has_cards, known_board_count = _read_deck(variant_game, steps)
+        deck, has_cards, known_board_count = _read_deck_and_shown_cards(variant_game, steps)
         shown_counts = np.cumsum(variant_game.board_cards)
         players = [str(player) for player in history.players or ()][:seats]
         players += [f"p{seat + 1}" for seat in range(len(players), seats)]
@@ -172,7 +172,7 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
                 raise UnsupportedHandError("board cards that the file does not show")
             target = None
             if action == RAISE:
-                matched_earlier = phh_game.compute_bet_before_street(record)
+                matched_earlier = phh_game.compute_price_before_street(record)
                 target = Fraction(_parse_amount(words[2])) / unit + matched_earlier
                 if isinstance(variant_game, NoLimitPoker):  # the action is a chip count
                     action = _choose_raise(legal_mask, target, round_amounts)
@@ -219,7 +219,9 @@ def _find_amount_per_chip(game: PokerGame, history: Any) -> Fraction:
     return unit
 
 
-def _read_deck(game: PokerGame, steps: list[list[str]]) -> tuple[np.ndarray, tuple[bool, ...], int]:
+def _read_deck_and_shown_cards(
+    game: PokerGame, steps: list[list[str]]
+) -> tuple[np.ndarray, tuple[bool, ...], int]:
     """Return the cards in the order dealt, and which of them the file shows.
 
     The second value has a flag for each seat whose hole cards are shown; the third is the number of

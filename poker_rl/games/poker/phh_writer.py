@@ -106,7 +106,7 @@ def iterate_phh_actions(
             yield from board_deals[street : table["street"]]
             street = int(table["street"])
         seat = int(table["to_act"])
-        chips_on_street = int(after["paid"][seat]) - phh_game.compute_bet_before_street(table)
+        chips_on_street = int(after["paid"][seat]) - phh_game.compute_price_before_street(table)
         move = {FOLD: "f", CALL: "cc"}.get(action, f"cbr {chips_on_street}")
         yield f"p{seat + 1} {move}"
     if records[-1]["live"] > 1:

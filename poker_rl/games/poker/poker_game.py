@@ -178,7 +178,7 @@ class PokerGame(Game):
     def games_by_seat_count(self) -> Sequence[PokerGame]:
         return [self]
 
-    def get_game_at_table(self, record: np.void) -> PokerGame:
+    def get_variant_at_table(self, record: np.void) -> PokerGame:
         return self
 
     @cached_property

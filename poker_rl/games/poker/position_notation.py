@@ -43,7 +43,7 @@ def parse_position(
     tables = Tables(game, 1, 0)
     tables.deal(decks=np.arange(variant_game.cards_dealt, dtype=np.int8)[None], variants=variant)
     with error_prefix("actions"):
-        play_action_text(game, tables, actions)
+        play_actions_from_text(game, tables, actions)
     board_card_count = sum(variant_game.board_cards[: tables.records["street"][0] + 1])
     hands = list_hand_combinations(variant_game, hand) or [
         parse_card_setting(variant_game, "hand", hand, variant_game.hole_cards)
@@ -52,7 +52,7 @@ def parse_position(
     left = [hole_cards for hole_cards in hands if not set(hole_cards) & set(board_cards)]
     if not left:
         raise ConfigError(f"hand: there is no {hand}{' beside this board' * bool(board_cards)}")
-    return copy_table_with_cards(game, tables.records[0], np.array(left), board_cards)
+    return copy_table_for_each_hand(game, tables.records[0], np.array(left), board_cards)
 
 
 def list_hand_combinations(game: PokerGame, text: str) -> list[list[int]] | None:
@@ -110,7 +110,7 @@ def parse_card_setting(game: PokerGame, setting: str, text: str, count: int) -> 
     return cards
 
 
-def copy_table_with_cards(
+def copy_table_for_each_hand(
     game: DisplayedPoker, record: np.void, hole_cards: np.ndarray, board: list[int]
 ) -> np.ndarray:
     """Return N copies of a table in which the cards are replaced, [N].
@@ -118,7 +118,7 @@ def copy_table_with_cards(
     In copy i the seat to act holds row i of `hole_cards` [N, hole]. All copies have the same board.
     All other cards are the lowest ones that remain.
     """
-    variant_game = game.get_game_at_table(record)
+    variant_game = game.get_variant_at_table(record)
     hand_count, hole_card_count = hole_cards.shape
     boards = np.tile(np.array(board, np.int64), (hand_count, 1))
     known_cards = np.concatenate([hole_cards, boards], axis=1)
@@ -136,7 +136,7 @@ def copy_table_with_cards(
     return records
 
 
-def play_action_text(game: DisplayedPoker, tables: Tables, text: str) -> None:
+def play_actions_from_text(game: DisplayedPoker, tables: Tables, text: str) -> None:
     """Play the actions in `text`; raise ConfigError if one is illegal or if the hand ends."""
     tokens, action_count, slash_count = split_action_text(text), 0, 0
     for token in tokens:
@@ -178,7 +178,7 @@ def parse_action(game: DisplayedPoker, tables: Tables, token: str, description: 
     """Return the legal action that a token means; raise ConfigError unless there is exactly one."""
     record, legal_mask = tables.records[0], tables.legal_mask()[0]
     raise_targets, facing_bet = game.compute_raise_targets(record), bool(legal_mask[FOLD])
-    bet_before_street = game.compute_bet_before_street(record)
+    bet_before_street = game.compute_price_before_street(record)
     matching_actions = []
     for action in np.flatnonzero(legal_mask).tolist():
         names = {game.action_name(action), game.move_name(record, action)}

@@ -19,7 +19,7 @@ def payoffs(game, table, out):
     Further pots follow in the same way. If a pot does not divide evenly, its first winners left of
     the button get one odd chip each. An uncalled bet returns as a pot with one winner.
     """
-    rank_hands(game, table)
+    write_hand_strengths(game, table)
     for seat in range(len(out)):
         out[seat] = -table.paid[seat] - game.dead[seat] if seat < game.seats else 0
     pot_floor = 0  # chips per seat that are in the pots awarded so far
@@ -50,7 +50,7 @@ def payoffs(game, table, out):
 
 
 @jit
-def rank_hands(game, table):
+def write_hand_strengths(game, table):
     """Write hand strengths into `table.rank`: -1 if folded, 0 if all others folded."""
     board_start = game.seats * game.hole
     board_count = game.dealt - board_start

@@ -23,20 +23,20 @@ def sort_suits(definitions, tables):
     """
     for i in range(len(tables)):
         game, table = definitions[i], tables[i]
-        rename_suits(game, table, 0, game.dealt, compute_suit_order(game, table))
+        apply_suit_order(game, table, 0, game.dealt, compute_suit_order(game, table))
 
 
 @jit
 def observe_sorted(game, table, seat, out):
     """Write the observation of the seat to act, with suits renamed as by `sort_suits`."""
     order = compute_suit_order(game, table)
-    rename_suits_of_seen_cards(game, table, order)
+    apply_suit_order_to_seen_cards(game, table, order)
     observe(game, table, seat, out)
-    rename_suits_of_seen_cards(game, table, invert_suit_order(game, order))
+    apply_suit_order_to_seen_cards(game, table, invert_suit_order(game, order))
 
 
 @jit
-def observe_log_chips(game, table, seat, logarithms, out):
+def observe_sorted_log_chips(game, table, seat, logarithms, out):
     """Write `observe_sorted`, but replace each feature that means k > 0 chips by `logarithms[k]`.
 
     The game needs stacks. A flag of 1 is replaced as if it meant the most chips a seat can put in.
@@ -53,9 +53,9 @@ def observe_log_chips(game, table, seat, logarithms, out):
 def observe_hidden_cards_sorted(game, table, seat, out):
     """Write the cards hidden from the seat to act, with suits renamed as by `sort_suits`."""
     order = compute_suit_order(game, table)
-    rename_suits(game, table, 0, game.dealt, order)
+    apply_suit_order(game, table, 0, game.dealt, order)
     observe_hidden_cards(game, table, seat, out)
-    rename_suits(game, table, 0, game.dealt, invert_suit_order(game, order))
+    apply_suit_order(game, table, 0, game.dealt, invert_suit_order(game, order))
 
 
 @jit
@@ -77,7 +77,7 @@ def compute_suit_order(game, table):
             position = position + count if street > 0 else game.seats * game.hole
             count = game.board[street]
         for j in range(position, position + count):
-            suit = get_suit(game, table, j)
+            suit = get_deck_suit(game, table, j)
             rank = table.deck[j] >> 2 if game.suits == 4 else table.deck[j] // game.suits
             bit = 1 << (rank + MAX_RANKS * (3 - max(street, 0)))
             if suit == 0:
@@ -95,21 +95,21 @@ def compute_suit_order(game, table):
 
 
 @jit
-def rename_suits_of_seen_cards(game, table, order):
-    rename_suits(game, table, table.to_act * game.hole, game.hole, order)
-    rename_suits(game, table, game.seats * game.hole, game.shown[table.street], order)
+def apply_suit_order_to_seen_cards(game, table, order):
+    apply_suit_order(game, table, table.to_act * game.hole, game.hole, order)
+    apply_suit_order(game, table, game.seats * game.hole, game.shown[table.street], order)
 
 
 @jit
-def rename_suits(game, table, start, count, order):
+def apply_suit_order(game, table, start, count, order):
     """Rename the suits of `count` cards of the deck from `start` on; see `compute_suit_order`."""
     for j in range(start, start + count):
-        suit = get_suit(game, table, j)
+        suit = get_deck_suit(game, table, j)
         table.deck[j] += (order >> 2 * suit & 3) - suit
 
 
 @jit
-def get_suit(game, table, position):
+def get_deck_suit(game, table, position):
     """Return the suit of a card of the deck, without a slow division if there are four suits."""
     card = np.int64(table.deck[position])
     return card & 3 if game.suits == 4 else card % game.suits

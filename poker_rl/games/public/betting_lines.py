@@ -18,8 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from poker_rl.config.input_checks import ConfigError
-from poker_rl.games.game import Game, vectorized_jit
-from poker_rl.games.public.ranges import Ranges, compute_showdown_values, sum_compatible_reach
+from poker_rl.games.game import Game, simd_jit
+from poker_rl.games.public.ranges import (
+    Ranges,
+    compute_showdown_values,
+    fill_compatible_reach_of_rows,
+)
 from poker_rl.games.tables import Tables
 
 MAX_LINES = 200_000  # limit on the betting lines of a game; limit hold'em has 27,000
@@ -140,7 +144,7 @@ def pack_terminal_arrays(
     return street.terminal_lines, street.is_fold, street.stakes, ranges.hands, *by_strength
 
 
-@vectorized_jit(reorder_sums=False)
+@simd_jit(reorder_sums=False)
 def fill_reach(lines, policy, reach):
     """Write for each line of a street the probability that each seat plays it with each hand.
 
@@ -156,7 +160,7 @@ def fill_reach(lines, policy, reach):
             reach[line, 1 - actor, hand] = parent_reach[1 - actor, hand]
 
 
-@vectorized_jit(reorder_sums=False)
+@simd_jit(reorder_sums=False)
 def fill_terminal_values(terminal_arrays, value_seat, reach, values_out):
     """Write the values [N, H] of a seat's hands at the terminal lines of a street.
 
@@ -166,13 +170,13 @@ def fill_terminal_values(terminal_arrays, value_seat, reach, values_out):
     """
     terminal_lines, is_fold, stakes, hands, hand_order, strengths = terminal_arrays
     other_reach, showdowns = reach[:, 1 - value_seat], terminal_lines[~is_fold]
-    sum_compatible_reach(hands, other_reach, terminal_lines[is_fold], values_out)
+    fill_compatible_reach_of_rows(hands, other_reach, terminal_lines[is_fold], values_out)
     compute_showdown_values(hands, hand_order, strengths, other_reach, showdowns, values_out)
     for i in range(len(terminal_lines)):
         values_out[terminal_lines[i]] *= stakes[i, value_seat]
 
 
-@vectorized_jit(reorder_sums=False)
+@simd_jit(reorder_sums=False)
 def propagate_policy_values(lines, policy, value_seat, values):
     """Propagate the values [N, H] of a seat's hands from the street's last lines to its first.
 
@@ -191,7 +195,7 @@ def propagate_policy_values(lines, policy, value_seat, values):
                 parent_values[hand] += line_values[hand]
 
 
-@vectorized_jit(reorder_sums=False)
+@simd_jit(reorder_sums=False)
 def propagate_best_response_values(lines, line_values):
     """Propagate the values [N, 2, H] of each seat's best response from the last lines to the first.
 
@@ -210,7 +214,7 @@ def propagate_best_response_values(lines, line_values):
         has_value[parent_line] = True
 
 
-@vectorized_jit(reorder_sums=False)
+@simd_jit(reorder_sums=False)
 def normalize_positive_weights(weights, legal_mask, policy):
     """Write `policy` [D, A, R] proportional to the positive weights, uniform if there are none."""
     total = np.empty(weights.shape[2])
@@ -227,7 +231,7 @@ def normalize_positive_weights(weights, legal_mask, policy):
                 policy[d, a, r] = weight / total[r] if total[r] > 0 else uniform
 
 
-@vectorized_jit(reorder_sums=False)
+@simd_jit(reorder_sums=False)
 def update_regrets_and_policy_sums(
     lines, policy, learner_seat, weights, own_reach, hand_values, regrets, policy_sums
 ):

@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from poker_rl.games.game import Game, insert_sorted, jit
-from poker_rl.games.public.tree import Board, PublicTree, encode_card_sets
+from poker_rl.games.public.tree import Board, PublicTree, encode_sorted_cards
 
 
 @dataclass
@@ -43,7 +43,7 @@ class InfosetIndex:
         self.tree = PublicTree(game, merge_suits=True)
         self.nodes: list[BoardNode] = []
         self.row_count = 0
-        self._add_children(self._add_node(-1, self.tree.boards.root))
+        self._add_next_boards(self._add_node(-1, self.tree.boards.root))
 
     def _add_node(self, street: int, board: Board) -> BoardNode:
         hands = self.tree.boards.find_hand_representatives(board)
@@ -53,23 +53,23 @@ class InfosetIndex:
         self.nodes.append(BoardNode(len(self.nodes), street, board, rows, *hands))
         return self.nodes[-1]
 
-    def _add_children(self, node: BoardNode) -> None:
+    def _add_next_boards(self, node: BoardNode) -> None:
         street = node.street + 1
         if street < len(self.tree.streets):
             boards = self.tree.boards.list_next_boards(node.board, street)
             node.children = [self._add_node(street, board) for board in boards]
             for child in node.children:
-                self._add_children(child)
+                self._add_next_boards(child)
 
     def lookup_rows(self, records: np.ndarray) -> np.ndarray:
         """Return the row of the information set of the seat to act at each table, [B] int64."""
         out, game = np.empty(len(records), np.int64), self.tree.game
         card_counts = game.hole_cards, game.deck_size, np.array(game.board_cards)
-        _fill_rows(records, card_counts, self.tree.ranges.permuted_cards, self._lookup_arrays, out)
+        _fill_rows(records, card_counts, self.tree.ranges.permuted_cards, self._packed_tree, out)
         return out
 
     @cached_property
-    def _lookup_arrays(self) -> tuple[np.ndarray, ...]:
+    def _packed_tree(self) -> tuple[np.ndarray, ...]:
         """The arrays with which `_fill_rows` looks up boards, hands and betting lines."""
         game, nodes = self.tree.game, self.nodes
         key_counts = [
@@ -83,7 +83,7 @@ class InfosetIndex:
             if not node.children:
                 continue
             new_cards = [child.board.cards[len(node.board.cards) :] for child in node.children]
-            child_keys = encode_card_sets(np.array(new_cards), game.deck_size)
+            child_keys = encode_sorted_cards(np.array(new_cards), game.deck_size)
             order = np.argsort(child_keys)
             _, keys = self.tree.boards.encode_new_cards(node.board, node.street + 1)
             children = order[np.searchsorted(child_keys, keys.min(0), sorter=order)]
@@ -162,7 +162,7 @@ def _fill_rows(tables, card_counts, card_permutations, lookup_arrays, out):
 
 @jit
 def _encode_permuted_cards(deck, start, card_count, permuted_card, sorted_cards):
-    """Return the key (see `encode_card_sets`) of `card_count` cards of a deck from `start` on.
+    """Return the key (see `encode_sorted_cards`) of `card_count` cards of a deck from `start` on.
 
     Each card is replaced by its image in `permuted_card`; `sorted_cards` is scratch memory.
     """

@@ -12,7 +12,7 @@ from itertools import combinations, permutations
 
 import numpy as np
 
-from poker_rl.games.game import jit, vectorized_jit
+from poker_rl.games.game import jit, simd_jit
 from poker_rl.games.hand_evaluator import SHORT_DECK, evaluate_hand
 from poker_rl.games.poker.poker_game import PokerGame
 from poker_rl.games.poker.table_dtypes import MAX_DECK_SIZE
@@ -31,7 +31,7 @@ class Ranges:
         permuted_cards: the image of each card under each permutation of the suits, [S, cards]
             int64; the first permutation is the identity
         permuted_hands: the index in `hands` of the image of each hand, [S, H] int64
-        ranking_rules: the arguments `suit_count` and `short_deck` of `compute_strengths`
+        ranking_rules: the arguments `suit_count` and `short_deck` of `fill_strengths_on_board`
         hand_index: at [a, b], the index in `hands` of the hand of cards a < b; one axis per card
     """
 
@@ -63,14 +63,14 @@ class Ranges:
         The hands are ordered from the weakest to the strongest. `board` has the n board cards, [n].
         """
         strengths = np.empty(len(self.hands), np.int32)
-        compute_strengths(self.hands, board.astype(np.int8), *self.ranking_rules, strengths)
+        fill_strengths_on_board(self.hands, board.astype(np.int8), *self.ranking_rules, strengths)
         hand_order = np.argsort(strengths, kind="stable")
         hand_order = hand_order[np.count_nonzero(strengths == BLOCKED_STRENGTH) :]
         return hand_order, strengths[hand_order]
 
 
 @jit
-def compute_strengths(hands, board, suit_count, short_deck, out):
+def fill_strengths_on_board(hands, board, suit_count, short_deck, out):
     """Write into `out` [H] the strength of each hand on a board, or `BLOCKED_STRENGTH`."""
     hole_card_count = hands.shape[1]
     cards = np.zeros(MAX_DECK_SIZE, np.int8)
@@ -87,8 +87,8 @@ def compute_strengths(hands, board, suit_count, short_deck, out):
             out[h] = evaluate_hand(cards, hole_card_count + len(board), suit_count, short_deck)
 
 
-@vectorized_jit(reorder_sums=False)
-def sum_compatible_reach(hands, reach, rows, out):
+@simd_jit(reorder_sums=False)
+def fill_compatible_reach_of_rows(hands, reach, rows, out):
     """Write for each hand the total reach of the hands that share no card with it.
 
     This is done for the ranges `reach[rows]`; each result is written into the same row of `out`.
@@ -97,13 +97,13 @@ def sum_compatible_reach(hands, reach, rows, out):
     all_hands = np.arange(len(hands))
     for first in range(0, len(rows), BLOCK_SIZE):
         block_rows = rows[first : first + BLOCK_SIZE]
-        block = gather_block(reach, block_rows, all_hands)
+        block = gather_transposed_rows(reach, block_rows, all_hands)
         values = np.empty_like(block)
         fill_compatible_reach(hands, block, values)
-        scatter_block(values, block_rows, all_hands, out)
+        scatter_transposed_rows(values, block_rows, all_hands, out)
 
 
-@vectorized_jit(reorder_sums=False)
+@simd_jit(reorder_sums=False)
 def fill_compatible_reach(hands, block, values):
     """Write for each hand the total reach of the hands that share no card with it, in T ranges.
 
@@ -127,24 +127,24 @@ def fill_compatible_reach(hands, block, values):
                 values[h, t] -= reach_of_card[hands[h, i], t]
 
 
-@vectorized_jit(reorder_sums=False)
+@simd_jit(reorder_sums=False)
 def compute_showdown_values(hands, hand_order, strengths, reach, rows, out):
     """Write for each hand the total reach of weaker hands minus that of stronger hands.
 
     Hands that share a card with this hand do not count; hands that share one with the board are
     left out. `hand_order` and `strengths` are the results of `sort_by_strength` for the board; see
-    `sum_compatible_reach` for the other arguments.
+    `fill_compatible_reach_of_rows` for the other arguments.
     """
     for first in range(0, len(rows), BLOCK_SIZE):
         block_rows = rows[first : first + BLOCK_SIZE]
-        block = gather_block(reach, block_rows, hand_order)
+        block = gather_transposed_rows(reach, block_rows, hand_order)
         values = np.zeros_like(block)
         add_reach_of_preceding_hands(hands, hand_order, strengths, 1, block, values)
         add_reach_of_preceding_hands(hands, hand_order, strengths, -1, block, values)
-        scatter_block(values, block_rows, hand_order, out)
+        scatter_transposed_rows(values, block_rows, hand_order, out)
 
 
-@vectorized_jit(reorder_sums=False)
+@simd_jit(reorder_sums=False)
 def add_reach_of_preceding_hands(hands, hand_order, strengths, sign, block, values):
     """Add to each hand's `values` [R, T] the total reach of all weaker hands, if `sign` is 1.
 
@@ -179,8 +179,8 @@ def add_reach_of_preceding_hands(hands, hand_order, strengths, sign, block, valu
         start = end
 
 
-@vectorized_jit(reorder_sums=False)
-def gather_block(reach, rows, hand_order):
+@simd_jit(reorder_sums=False)
+def gather_transposed_rows(reach, rows, hand_order):
     """Return the rows `rows` of `reach` [N, H] transposed, with hands in the order `hand_order`."""
     block = np.empty((len(hand_order), len(rows)))
     for position in range(len(hand_order)):
@@ -189,9 +189,9 @@ def gather_block(reach, rows, hand_order):
     return block
 
 
-@vectorized_jit(reorder_sums=False)
-def scatter_block(block, rows, hand_order, out):
-    """Write a block, shaped as by `gather_block`, back into the rows `rows` of `out` [N, H]."""
+@simd_jit(reorder_sums=False)
+def scatter_transposed_rows(block, rows, hand_order, out):
+    """Write a block of `gather_transposed_rows` back into the rows `rows` of `out` [N, H]."""
     for position in range(len(hand_order)):
         for t in range(len(rows)):
             out[rows[t], hand_order[position]] = block[position, t]

@@ -37,13 +37,13 @@ class Board:
     suit_permutations: np.ndarray
 
 
-def encode_card_sets(cards: np.ndarray, deck_size: int) -> np.ndarray:
+def encode_sorted_cards(cards: np.ndarray, deck_size: int) -> np.ndarray:
     """Convert sets of n cards in ascending order to integer keys, [..., n] -> [...]."""
     keys: np.ndarray = cards @ deck_size ** np.arange(cards.shape[-1])
     return keys
 
 
-class Boards:
+class BoardEnumerator:
     """All boards of a game; with `merge_suits`, those that differ only in suit names are merged."""
 
     def __init__(self, game: PokerGame, ranges: Ranges, merge_suits: bool) -> None:
@@ -65,9 +65,9 @@ class Boards:
     def encode_new_cards(self, board: Board, street: int) -> tuple[np.ndarray, np.ndarray]:
         """Return the N possible sets of n new cards of a street, [N, n], and their keys, [S, N].
 
-        Row s has the keys (see `encode_card_sets`) of the sets after the s-th of the board's S suit
-        permutations; row 0 those of the sets themselves. A set's smallest key is that of the set
-        that represents it.
+        Row s has the keys (see `encode_sorted_cards`) of the sets after the s-th of the board's S
+        suit permutations; row 0 has those of the sets themselves. A set's smallest key is that of
+        the set that represents it.
         """
         new_card_count = self._game.board_cards[street]
         remaining_cards = np.setdiff1d(np.arange(self._game.deck_size), board.cards)
@@ -75,12 +75,12 @@ class Boards:
         new_cards = np.array(card_sets, np.int64).reshape(len(card_sets), new_card_count)
         card_permutations = self._ranges.permuted_cards[board.suit_permutations]
         keys = [
-            encode_card_sets(np.sort(permuted_card[new_cards]), self._game.deck_size)
+            encode_sorted_cards(np.sort(permuted_card[new_cards]), self._game.deck_size)
             for permuted_card in card_permutations
         ]
         return new_cards, np.stack(keys)
 
-    def build_boards_from_cards(self, cards: np.ndarray) -> list[Board]:
+    def build_board_of_each_street(self, cards: np.ndarray) -> list[Board]:
         """Return each street's board for a hand with the board `cards` [n]; none is merged."""
         boards, board = [], self.root
         for size in self._game.board_cards:
@@ -106,7 +106,7 @@ class Boards:
         representative_of_hand[is_compatible] = index
         return representatives, representative_of_hand
 
-    def count_board_deals(self, street: int) -> int:
+    def count_ways_to_deal_street(self, street: int) -> int:
         """Return the number of boards of a street, given the board before it and both hands."""
         shown_count = sum(self._game.board_cards[:street])
         remaining_card_count = self._game.deck_size - 2 * self._game.hole_cards - shown_count
@@ -114,13 +114,13 @@ class Boards:
 
 
 class PublicTree:
-    """The boards, betting lines and hands of heads-up poker; see `Boards` for `merge_suits`."""
+    """Boards, betting lines and hands of heads-up poker; `merge_suits`: see `BoardEnumerator`."""
 
     def __init__(self, game: Game, merge_suits: bool) -> None:
         self.game = check_heads_up(game)
         self.streets = build_street_lines(game)
         self.ranges = Ranges(self.game)
-        self.boards = Boards(self.game, self.ranges, merge_suits)
+        self.boards = BoardEnumerator(self.game, self.ranges, merge_suits)
         estimated_rows = self._estimate_rows(merge_suits)
         if estimated_rows > MAX_ROWS:
             advice = "games of fewer raises, streets or cards fit"

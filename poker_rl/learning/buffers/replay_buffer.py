@@ -175,7 +175,7 @@ class ReplayBuffer:
 
     def state_dict(self) -> dict[str, Any]:
         """Return the items on the CPU, how many were ever added, and the generators' states."""
-        parts = self._list_used_rows()
+        parts = self._view_used_rows()
         return {
             "items_added": self.items_added.tolist(),
             "insertion_generator": self._insertion_generator.bit_generator.state,
@@ -207,11 +207,11 @@ class ReplayBuffer:
     def _load_items(self, state: dict[str, Any]) -> None:
         self.items_added = np.array(state["items_added"], np.int64)
         for name in self._columns:
-            for part, items in zip(self._list_used_rows(), state["items"][name], strict=True):
+            for part, items in zip(self._view_used_rows(), state["items"][name], strict=True):
                 self._view_column(part, name).copy_(items)
         self._update_sizes()
 
-    def _list_used_rows(self) -> list[Tensor]:
+    def _view_used_rows(self) -> list[Tensor]:
         """Return a view of each replica's rows in use, [N, bytes] each."""
         sizes = np.minimum(self.items_added, self.capacity)
         replicas = self._storage.view(self.replicas, self.capacity, -1)

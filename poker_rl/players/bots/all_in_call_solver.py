@@ -13,7 +13,7 @@ import numpy as np
 TINY = np.finfo(np.float32).tiny
 
 
-def solve_all_in(
+def compute_all_in_call_probs(
     win_margins: np.ndarray,
     is_disjoint: np.ndarray,
     own_range: np.ndarray,
@@ -29,7 +29,7 @@ def solve_all_in(
 
     Args:
         win_margins: win margin of each hand against each other hand, [R, R]; see
-            `pairwise_win_margins.py`. All arrays are float32, which halves the time.
+            `expected_win_margins.py`. All arrays are float32, which halves the time.
         is_disjoint: 1 for pairs of hands that share no card, else 0, [R, R].
         own_range: probability of each hand of the seat to act, [R].
         other_range: probability of each hand of the other seat before its all-in, [R].
@@ -48,16 +48,18 @@ def solve_all_in(
     for iteration in range(1, iterations + 1):
         value_of_all_in = win_margins @ (own_range * call_prob) * called
         value_of_all_in += is_disjoint @ (own_range * (1 - call_prob)) * folded
-        all_in_prob = _update_regrets(all_in_regrets, value_of_all_in, value_without_all_in)
+        all_in_prob = _update_and_match_regrets(
+            all_in_regrets, value_of_all_in, value_without_all_in
+        )
         all_in_range = other_range * all_in_prob
         value_of_call = win_margins @ all_in_range * called
         value_of_fold = is_disjoint @ all_in_range * -folded
-        call_prob = _update_regrets(call_regrets, value_of_call, value_of_fold)
+        call_prob = _update_and_match_regrets(call_regrets, value_of_call, value_of_fold)
         call_prob_sum += iteration * call_prob
     return np.asarray(call_prob_sum / (iterations * (iterations + 1) / 2))
 
 
-def _update_regrets(
+def _update_and_match_regrets(
     regrets: np.ndarray, first_value: np.ndarray, second_value: np.ndarray
 ) -> np.ndarray:
     """Update the regrets [2, R] of two actions; return the next probability of the first, [R]."""

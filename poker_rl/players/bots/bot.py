@@ -27,9 +27,9 @@ class Bot(Player):
 
     def legal_mask(self, records: np.ndarray) -> np.ndarray:
         """Return which of A actions are legal for the seat to act at each of B tables, [B, A]."""
-        return self.to_tables(records).legal_mask()
+        return self.build_tables(records).legal_mask()
 
-    def to_tables(self, records: np.ndarray) -> Tables:
+    def build_tables(self, records: np.ndarray) -> Tables:
         """Return new `Tables` of these records; a bot keeps no tables, so threads may share it."""
         return tables_from_records(self._game, records)
 

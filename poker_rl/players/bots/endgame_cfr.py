@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from poker_rl.games.game import vectorized_jit
+from poker_rl.games.game import simd_jit
 from poker_rl.games.public.betting_lines import (
     fill_reach,
     fill_terminal_values,
@@ -27,7 +27,7 @@ NEGATIVE_DISCOUNT = 0.5  # factor of negative regrets after each iteration
 UNREACHED_WEIGHT = 1e-4
 
 
-@vectorized_jit(reorder_sums=False)
+@simd_jit(reorder_sums=False)
 def compute_response_values(lines, terminal_arrays, policy, ranges, policy_seat):
     """Return what a best response to the policy of `policy_seat` wins with each of R hands, [R].
 
@@ -44,7 +44,7 @@ def compute_response_values(lines, terminal_arrays, policy, ranges, policy_seat)
     return other_values[0]
 
 
-@vectorized_jit(reorder_sums=False)
+@simd_jit(reorder_sums=False)
 def run_discounted_cfr(
     lines, terminal_arrays, legal_mask, ranges, own_seat, range_share, opt_out_values, iterations
 ):

@@ -17,7 +17,7 @@ it gets a random hand and may opt out. Because of the mixture and the finite num
 the solution is only approximately safe.
 
 Where any amount may be bet, only a few sizes of raises are considered. After a raise of another
-size, by either seat, the street is solved again with this raise included; see `endgame_lines`.
+size, by either seat, the street is solved again with this raise (`endgame_betting_lines`).
 
 Before the last street, one kind of decision is solved too: to call or to fold if the other seat
 has moved all-in. Such an all-in is rare in training, so the trained player's answer is often bad.
@@ -39,16 +39,20 @@ from poker_rl.games.game import Game
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.public import betting_lines
-from poker_rl.games.public.pairwise_win_margins import compute_win_margins
+from poker_rl.games.public.expected_win_margins import compute_win_margins
 from poker_rl.games.public.ranges import Ranges
-from poker_rl.games.public.tree import Boards, check_heads_up
+from poker_rl.games.public.tree import BoardEnumerator, check_heads_up
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.players.bots.all_in_call_solver import solve_all_in
+from poker_rl.players.bots.all_in_call_solver import compute_all_in_call_probs
 from poker_rl.players.bots.bot import Bot
+from poker_rl.players.bots.endgame_betting_lines import (
+    EndgameBettingLines,
+    enumerate_endgame_street_lines,
+    find_nearest_action,
+)
 from poker_rl.players.bots.endgame_cfr import compute_response_values, run_discounted_cfr
-from poker_rl.players.bots.endgame_lines import EndgameLines, enumerate_endgame_lines, find_nearest
 from poker_rl.players.player import compute_checked_probs
-from poker_rl.players.player_loader import load_base_player
+from poker_rl.players.player_loader import load_search_base_player
 from poker_rl.players.range_policy import RangePolicyQuery
 
 MAX_CACHED_BYTES = 2**28  # if the cached solutions take more, all of them are dropped
@@ -61,7 +65,7 @@ EXPLORATION = 1e-3  # share of uniform play assumed for past actions, so that no
 class EndgameSolution:
     """Solution of the last street for one seat."""
 
-    lines: EndgameLines
+    lines: EndgameBettingLines
     # Probabilities [D, K, R] of K choices at the D decisions with each of R possible hands. Use
     # only those of the seat's own decisions.
     policy: np.ndarray
@@ -94,10 +98,10 @@ class EndgameSolverBot(Bot):
             raise ConfigError(
                 f"bet_sizes: has to be null, since {game.name} does not allow raises of any amount"
             )
-        self._player = load_base_player(self.policy, game, self, option_folders)
+        self._player = load_search_base_player(self.policy, game, self, option_folders)
         self._poker_game, self._ranges = poker_game, Ranges(poker_game)
         self.is_suit_invariant = self._player.is_suit_invariant
-        self._boards = Boards(poker_game, self._ranges, self.is_suit_invariant)
+        self._boards = BoardEnumerator(poker_game, self._ranges, self.is_suit_invariant)
         self._range_query = RangePolicyQuery(game, self._ranges, self._boards)
         self._last_street = len(poker_game.board_cards) - 1
         self._solutions: dict[bytes, EndgameSolution] = {}
@@ -153,7 +157,7 @@ class EndgameSolverBot(Bot):
                 policy = solution.policy[decision][:, solution.row_of_hand[hand[rows]]]
                 probs[rows, solution.lines.actions[decision, choices][:, None]] = policy[choices]
             else:
-                call_probs = self._get_call_probs(past_tables, board_cards)[hand[rows]]
+                call_probs = self._get_own_call_probs(past_tables, board_cards)[hand[rows]]
                 probs[rows, CALL], probs[rows, FOLD] = call_probs, 1 - call_probs
         return probs
 
@@ -219,7 +223,7 @@ class EndgameSolverBot(Bot):
         ranges = self._compute_ranges(past_tables[:-1], past_actions, board_cards)[:, hands]
         row_of_hand = np.zeros(len(self._ranges.hands), np.int64)
         row_of_hand[hands] = np.arange(len(hands))
-        lines = enumerate_endgame_lines(
+        lines = enumerate_endgame_street_lines(
             self._game, self._sized_game, past_tables[-1:], included_actions
         )
         street = lines.street
@@ -228,11 +232,11 @@ class EndgameSolverBot(Bot):
         )
         terminal_arrays = *terminals, all_hands[hands], row_of_hand[hand_order], strengths
         arrays = betting_lines.pack_line_arrays(street), terminal_arrays
-        board = self._boards.build_boards_from_cards(board_cards)[self._last_street]
+        board = self._boards.build_board_of_each_street(board_cards)[self._last_street]
         own_decisions = np.flatnonzero(street.seat[street.decision_lines] == own_seat)
         query = self._player, street.decision_records[own_decisions], [board]
-        ((own_policy,),) = self._range_query.iterate_board_policies(*query)
-        choice_probs = lines.to_choice_probs(own_decisions, own_policy.probs)
+        ((own_policy,),) = self._range_query.iterate_board_policy_groups(*query)
+        choice_probs = lines.convert_actions_to_choices(own_decisions, own_policy.probs)
         policy = choice_probs[:, own_policy.hands.representative_of_hand[hands]]
         policy = policy.transpose(0, 2, 1).copy()
         opt_out_values = compute_response_values(*arrays, policy, ranges, own_seat)
@@ -240,7 +244,7 @@ class EndgameSolverBot(Bot):
         solution = run_discounted_cfr(*arrays, street.legal_mask, *other_seat, self.iterations)
         return EndgameSolution(lines, solution.astype(np.float32), row_of_hand)
 
-    def _get_call_probs(self, past_tables: np.ndarray, board_cards: np.ndarray) -> np.ndarray:
+    def _get_own_call_probs(self, past_tables: np.ndarray, board_cards: np.ndarray) -> np.ndarray:
         """Return the probability of calling an all-in with each of H hands, [H], from the cache.
 
         `past_tables` is the result of `_replay`; `board_cards` are those dealt so far.
@@ -259,14 +263,14 @@ class EndgameSolverBot(Bot):
         own_seat, other_seat = int(now["to_act"]), int(before["to_act"])
         actions = now["line"][: len(past_tables) - 2].astype(np.int64)
         ranges = self._compute_ranges(past_tables[:-2], actions, board_cards)
-        board = self._boards.build_boards_from_cards(board_cards)[now["street"]]
+        board = self._boards.build_board_of_each_street(board_cards)[now["street"]]
         hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))
         ranges = ranges[:, hands].astype(np.float32)
         after_call = tables_from_records(self._game, past_tables[-1:].copy())
         after_call.step(np.array([CALL]))
         other_range = self.range_share * ranges[other_seat]
         other_range += (1 - self.range_share) / len(hands)
-        call_probs = solve_all_in(
+        call_probs = compute_all_in_call_probs(
             *(*self._get_pair_arrays(board_cards, hands), ranges[own_seat], other_range),
             called=float(after_call.records["paid"][0, :2].min()),
             folded=float(now["paid"][own_seat]),
@@ -284,7 +288,7 @@ class EndgameSolverBot(Bot):
     def _get_pair_arrays(
         self, board_cards: np.ndarray, hands: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return `win_margins` and `is_disjoint` of `solve_all_in` for R hands, from the cache."""
+        """Return for R hands `win_margins` and `is_disjoint` of `compute_all_in_call_probs`."""
         key = board_cards.tobytes()
         if key not in self._pair_arrays:
             if len(self._pair_arrays) >= MAX_CACHED_BOARDS:
@@ -304,16 +308,16 @@ class EndgameSolverBot(Bot):
         reach *= self._ranges.mask_compatible_hands(board_cards)
         legal_mask = tables_from_records(self._game, past_tables.copy()).legal_mask()
         uniform = 1 / legal_mask.sum(1)
-        boards = self._boards.build_boards_from_cards(board_cards)
+        boards = self._boards.build_board_of_each_street(board_cards)
         for street in np.unique(past_tables["street"]):
             moves = np.flatnonzero(past_tables["street"] == street)
             query = self._player, past_tables[moves], [boards[street]]
-            ((policy,),) = self._range_query.iterate_board_policies(*query)
+            ((policy,),) = self._range_query.iterate_board_policy_groups(*query)
             for move, probs in zip(moves, policy.probs, strict=True):
                 action, played = int(actions[move]), np.flatnonzero(probs.any(0))
                 if action >= RAISE and played[-1] >= RAISE:
                     # If the player never makes this raise, take the nearest that it makes.
-                    action = played[find_nearest(played, action)]
+                    action = played[find_nearest_action(played, action)]
                 prob_of_hand = probs[policy.hands.representative_of_hand, action]
                 prob_of_hand += EXPLORATION * (uniform[move] - prob_of_hand)
                 seat = past_tables["to_act"][move]

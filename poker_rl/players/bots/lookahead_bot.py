@@ -29,10 +29,10 @@ import numpy as np
 from poker_rl.config.input_checks import ConfigError, Probability, Range, Seed
 from poker_rl.games.game import Game, hash_bytes, jit, random_uniform
 from poker_rl.games.tables import Tables
-from poker_rl.players.action_values_by_rollout import MAX_TABLES, estimate_action_values
+from poker_rl.players.action_values_by_lookahead import MAX_TABLES, estimate_action_values
 from poker_rl.players.bots.bot import Bot
 from poker_rl.players.player import compute_checked_probs, sample_from_probs
-from poker_rl.players.player_loader import load_base_player
+from poker_rl.players.player_loader import load_search_base_player
 
 MAX_PROBS = 2**24  # limit on the action probabilities in memory at once, 128 MB
 
@@ -51,7 +51,7 @@ class LookaheadBot(Bot):
 
     def __post_init__(self, game: Game, option_folders: Sequence[Path] | None) -> None:
         super().__post_init__(game)
-        self._player = load_base_player(self.policy, game, self, option_folders)
+        self._player = load_search_base_player(self.policy, game, self, option_folders)
         tables = Tables(game, 1, seed=0)
         tables.deal()
         if self._player.state_values(tables.records) is None:
@@ -80,7 +80,7 @@ class LookaheadBot(Bot):
 
     def _estimate_action_values(self, records: np.ndarray, actions: np.ndarray) -> np.ndarray:
         """Return the value of one action at each of N tables, [N], in units such as big blinds."""
-        tables = self.to_tables(records)
+        tables = self.build_tables(records)
         keys = tables.infoset_keys().view(np.uint8).reshape(len(records), -1)
         tables.load_records(records.take(np.repeat(np.arange(len(records)), self.worlds)))
         seed_random_states(keys, np.uint64(self.seed), self.worlds, tables.records)

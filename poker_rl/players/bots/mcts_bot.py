@@ -26,10 +26,10 @@ import numpy as np
 from poker_rl.config.input_checks import NonNegativeFloat, Probability, Range, Seed
 from poker_rl.games.game import hash_bytes, jit, random_below, random_bits
 from poker_rl.games.poker import betting
-from poker_rl.games.poker.observation import find_unseen_cards, redeal_hidden_cards
+from poker_rl.games.poker.observation import find_hidden_positions_and_cards, redeal_hidden_cards
 from poker_rl.games.poker.table_dtypes import CALL, FOLD, MAX_DECK_SIZE, MAX_MOVES, MAX_SEATS
 from poker_rl.players.bots.bot import PokerBot
-from poker_rl.players.bots.holdem_bot import (
+from poker_rl.players.bots.fold_call_bet_bot import (
     BET,
     CHOICE_COUNT,
     find_smallest_raises,
@@ -54,7 +54,7 @@ class MCTSBot(PokerBot):
 
     def count_visits(self, records: np.ndarray) -> np.ndarray:
         """Return how many simulations at each of B tables began with fold, call and bet, [B, 3]."""
-        tables, game = self.to_tables(records), self._game
+        tables, game = self.build_tables(records), self._game
         visits = np.empty((len(records), CHOICE_COUNT), np.int64)
         legal_mask = np.empty(game.action_count, np.bool_)
         scratch = np.empty(1, records.dtype), legal_mask, np.empty(game.infoset_key_size, np.uint8)
@@ -84,7 +84,7 @@ def run_searches(definitions, tables, scratch, settings, out):
         game = definitions[i]
         betting.infoset(game, tables[i], tables[i].to_act, infoset_key)
         random_key, random_counter = hash_bytes(infoset_key, seed), np.uint64(0)
-        hidden_count, unseen_count = find_unseen_cards(
+        hidden_count, unseen_count = find_hidden_positions_and_cards(
             game, tables[i], hidden_positions, unseen_cards
         )
         child[:], visits[:], chips_won[:] = 0, 0, 0
@@ -97,7 +97,7 @@ def run_searches(definitions, tables, scratch, settings, out):
             exploration_chips = exploration * pot_sum / max(simulation, 1)
             node, depth = 0, 0
             while not table.over:
-                smallest_raise = find_smallest_raise(game, table, legal_mask)
+                smallest_raise = fill_mask_and_find_raise(game, table, legal_mask)
                 is_legal[FOLD], is_legal[CALL] = legal_mask[FOLD], legal_mask[CALL]
                 is_legal[BET] = smallest_raise > 0
                 if node < 0:
@@ -125,7 +125,7 @@ def run_searches(definitions, tables, scratch, settings, out):
 
 
 @jit
-def find_smallest_raise(game, table, legal_mask):
+def fill_mask_and_find_raise(game, table, legal_mask):
     """Fill `legal_mask` [A] and return the smallest legal raise, or 0 if no raise is legal."""
     betting.legal(game, table, legal_mask)
     for action in range(BET, len(legal_mask)):

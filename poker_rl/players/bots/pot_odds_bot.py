@@ -37,12 +37,12 @@ from poker_rl.games.poker.suit_isomorphism import sort_suits
 from poker_rl.games.poker.table_dtypes import MAX_DECK_SIZE, MAX_HOLE_CARDS, MAX_SEATS, RAISE
 from poker_rl.games.tables import copy_records
 from poker_rl.players.bet_abstraction_player import compute_raise_targets
-from poker_rl.players.bots.holdem_bot import (
+from poker_rl.players.bots.fold_call_bet_bot import (
     FoldCallBetBot,
     find_smallest_raises,
     to_one_hot_choices,
 )
-from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
+from poker_rl.players.bots.hole_card_bots import compute_chen_percentiles
 
 # Attempts to sample a hand of a range that contains no dealt card; after them, any hand is dealt.
 MAX_TRIES = 50
@@ -93,14 +93,14 @@ class PotOddsBot(FoldCallBetBot):
         """
         # With sorted suits, tables that differ only by a permutation of suits get equal random
         # numbers. Only the copy is changed.
-        tables = self.to_tables(copy_records(records))
+        tables = self.build_tables(copy_records(records))
         definitions = tables.gather_definitions()
         sort_suits(definitions, tables.records)
         equity, infoset_key = np.empty(len(records)), np.empty(self._game.infoset_key_size, "u1")
-        scratch = *self.get_cards_and_board_count(tables.records), infoset_key
+        scratch = *self.get_seen_cards_and_board_count(tables.records), infoset_key
         shares, seed = np.array(self.share_after_raises), np.uint64(self.seed)
         settings = self._percentiles, shares, self.any_hand_prob, self.samples, seed
-        fill_equities(definitions, tables.records, scratch, settings, equity)
+        fill_equities_against_ranges(definitions, tables.records, scratch, settings, equity)
         own_paid, stack, paid = self._get_paid_and_stacks(records, definitions)
         price = np.minimum(records["price"], stack)
         chips_to_call = price - own_paid
@@ -111,7 +111,7 @@ class PotOddsBot(FoldCallBetBot):
         smallest_raises = find_smallest_raises(legal_mask)
         if not records["raise_by"].shape[1]:  # fixed-limit games have one size
             return smallest_raises
-        definitions = self.to_tables(records).gather_definitions()
+        definitions = self.build_tables(records).gather_definitions()
         own_paid, stack, paid = self._get_paid_and_stacks(records, definitions)
         pot = definitions["dead_pot"] + records["price"] - own_paid + paid.sum(1)
         target = np.minimum(records["price"] + np.rint(self.bet_pot_share * pot), stack)
@@ -138,12 +138,12 @@ class PotOddsBot(FoldCallBetBot):
 
 
 @jit
-def fill_equities(definitions, tables, scratch, settings, equity):
+def fill_equities_against_ranges(definitions, tables, scratch, settings, equity):
     """Write the equity of each seat to act into `equity` [B].
 
-    `scratch` has the two results of `get_cards_and_board_count` and an array for an information-set
-    key; it is overwritten. `settings` are the result of `compute_chen_percentiles` and fields of
-    `PotOddsBot`.
+    `scratch` has the two results of `get_seen_cards_and_board_count` and an array for an
+    information-set key; it is overwritten. `settings` are the result of `compute_chen_percentiles`
+    and fields of `PotOddsBot`.
     """
     known_cards, board_counts, infoset_key = scratch
     percentiles, share_after_raises, any_hand_prob, samples, seed = settings
@@ -160,14 +160,14 @@ def fill_equities(definitions, tables, scratch, settings, equity):
         known_bits = np.int64(0)  # bit c is 1 for a known card c
         for j in range(MAX_HOLE_CARDS + board_count):
             known_bits |= np.int64(1) << cards[j]
-        count_raises(game, table, raise_counts)
+        count_raises_by_seat(game, table, raise_counts)
         opponents = 0
         for seat in range(game.seats):
             if seat != table.to_act and not table.folded[seat]:
                 preflop_share = share_after_raises[min(raise_counts[seat, 0], last)]
                 board_share = share_after_raises[min(raise_counts[seat, 1], last)]
                 shares = preflop_share, board_share if board_count else 1.0
-                range_sizes[opponents] = fill_range(
+                range_sizes[opponents] = select_strongest_range(
                     shares, percentiles, known_bits, cards, board_count, ranges[opponents]
                 )
                 opponents += 1
@@ -177,18 +177,18 @@ def fill_equities(definitions, tables, scratch, settings, equity):
             dealt_bits = known_bits
             for opponent in range(opponents):
                 range_hands = ranges[opponent][: range_sizes[opponent]]
-                dealt_bits = deal_opponent_hand(
+                dealt_bits = deal_hand_from_range(
                     table, dealt_bits, range_hands, any_hand_prob, hands[1 + opponent]
                 )
             for j in range(board_count, final_count):
                 cards[MAX_HOLE_CARDS + j] = draw_undealt_card(table, dealt_bits)
                 dealt_bits |= np.int64(1) << cards[MAX_HOLE_CARDS + j]
-            pot_shares += compute_pot_share(hands, 1 + opponents, cards, final_count)
+            pot_shares += compute_showdown_share(hands, 1 + opponents, cards, final_count)
         equity[i] = pot_shares / samples
 
 
 @jit
-def count_raises(game, table, out):
+def count_raises_by_seat(game, table, out):
     """Write each seat's number of raises before the flop and after it into `out` [seats, 2]."""
     blinds = 0
     for seat in range(game.seats):
@@ -203,7 +203,9 @@ def count_raises(game, table, out):
 
 
 @jit
-def fill_range(shares, percentiles, known_bits, scratch_and_board, board_count, range_out):
+def select_strongest_range(
+    shares, percentiles, known_bits, scratch_and_board, board_count, range_out
+):
     """Write the hands in a range into `range_out`, hole cards a and b as 52 a + b.
 
     Return the number of hands; 0 stands for any hand. The range is made in two steps: select the
@@ -236,11 +238,12 @@ def fill_range(shares, percentiles, known_bits, scratch_and_board, board_count, 
 
 
 @jit
-def deal_opponent_hand(table, dealt_bits, range_hands, any_hand_prob, out):
+def deal_hand_from_range(table, dealt_bits, range_hands, any_hand_prob, out):
     """Write random hole cards of an opponent into `out`; return `dealt_bits` with their bits set.
 
-    They are a hand of `range_hands` (see `fill_range`). With probability `any_hand_prob`, or if no
-    sampled hand of the range is free of dealt cards, they are any two undealt cards instead.
+    They are a hand of `range_hands` (see `select_strongest_range`). With probability
+    `any_hand_prob`, or if no sampled hand of the range is free of dealt cards, they are any two
+    undealt cards instead.
     """
     count = len(range_hands)
     if count and random_uniform(table) >= any_hand_prob:
@@ -265,10 +268,10 @@ def draw_undealt_card(table, dealt_bits):
 
 
 @jit
-def compute_pot_share(hands, hand_count, scratch_and_board, board_count):
+def compute_showdown_share(hands, hand_count, scratch_and_board, board_count):
     """Return the share of the pot that `hands[0]` wins at a showdown of `hand_count` hands.
 
-    Equal hands divide the pot. See `fill_range` for `scratch_and_board`.
+    Equal hands divide the pot. See `select_strongest_range` for `scratch_and_board`.
     """
     cards = scratch_and_board
     own_strength = winners = 0

@@ -11,7 +11,7 @@ import numpy as np
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.players.bots.bot import Bot
-from poker_rl.players.player_loader import CPU, load_snapshot_players
+from poker_rl.players.player_loader import CPU, load_players_of_snapshot
 
 PRETRAINED_FOLDER = Path(__file__).resolve().parents[2] / "pretrained"
 CHECKSUM_FILE = "SHA256SUMS"  # in PRETRAINED_FOLDER, as written by `sha256sum`
@@ -37,7 +37,7 @@ class PretrainedBot(Bot):
             raise ConfigError(f"file: {self.file} is no bundled file; allowed: {allowed}")
         if hashlib.sha256(path.read_bytes()).hexdigest() != checksums[self.file]:
             raise ConfigError(f"{path} does not match {CHECKSUM_FILE}; reinstall poker-rl")
-        (self.player,) = load_snapshot_players(path, game, CPU).values()
+        (self.player,) = load_players_of_snapshot(path, game, CPU).values()
         self.is_suit_invariant = self.player.is_suit_invariant
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:

@@ -17,10 +17,10 @@ from poker_rl.config.input_checks import Probability
 from poker_rl.games.cards import MAX_SUITS
 from poker_rl.games.game import Game, jit
 from poker_rl.games.hand_evaluator import MAX_HAND_CARDS, evaluate_hand
-from poker_rl.games.poker.hand_features import compute_share_beaten, fill_hand
+from poker_rl.games.poker.hand_features import compute_share_beaten, write_board_and_hole_cards
 from poker_rl.games.poker.table_dtypes import MAX_HOLE_CARDS
-from poker_rl.players.bots.holdem_bot import FoldCallBetBot, to_one_hot_choices
-from poker_rl.players.bots.starting_hand_bots import compute_chen_percentiles
+from poker_rl.players.bots.fold_call_bet_bot import FoldCallBetBot, to_one_hot_choices
+from poker_rl.players.bots.hole_card_bots import compute_chen_percentiles
 
 
 @dataclass(kw_only=True)
@@ -41,7 +41,7 @@ class TightBot(FoldCallBetBot):
 
     def compute_win_probs(self, records: np.ndarray) -> np.ndarray:
         """Return the strength of the hand of each seat to act, [B]; see the module's docstring."""
-        tables, win_probs = self.to_tables(records), np.empty(len(records))
+        tables, win_probs = self.build_tables(records), np.empty(len(records))
         definitions = tables.gather_definitions()
         _fill_win_probs(definitions, tables.records, self._preflop_win_probs, win_probs)
         return np.asarray(win_probs ** (records["live"] - 1))
@@ -54,7 +54,7 @@ def _fill_win_probs(definitions, tables, preflop_win_probs, out):  # type: ignor
     for i in range(len(tables)):
         game, table = definitions[i], tables[i]
         board_count = game.shown[table.street]
-        known = fill_hand(game, table, table.to_act, board_count, cards)
+        known = write_board_and_hole_cards(game, table, table.to_act, board_count, cards)
         if board_count == 0:
             out[i] = preflop_win_probs[cards[0], cards[1]]
         else:

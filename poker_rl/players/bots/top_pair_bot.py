@@ -32,7 +32,7 @@ from poker_rl.games.hand_evaluator import (
     evaluate_best_five,
 )
 from poker_rl.games.poker.table_dtypes import MAX_BOARD_CARDS, MAX_HOLE_CARDS
-from poker_rl.players.bots.holdem_bot import FoldCallBetBot, to_one_hot_choices
+from poker_rl.players.bots.fold_call_bet_bot import FoldCallBetBot, to_one_hot_choices
 
 KING = MAX_RANKS - 2
 CARDS_TO_DRAW = 4  # number of cards of a flush or straight that make a draw
@@ -44,7 +44,7 @@ class TopPairBot(FoldCallBetBot):
     """Bot that bets, calls and folds by the rules in the module's docstring."""
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        cards, board_count = self.get_cards_and_board_count(records)
+        cards, board_count = self.get_seen_cards_and_board_count(records)
         ranks, final_count = cards // MAX_SUITS, self._game.definitions["shown"].max()
         hole_ranks, board_ranks = ranks[:, :MAX_HOLE_CARDS], ranks[:, MAX_HOLE_CARDS:]
         top_board_rank = board_ranks.max(1)
@@ -62,7 +62,7 @@ class TopPairBot(FoldCallBetBot):
 def is_better_than_top_pair(cards: np.ndarray, board_count: np.ndarray) -> np.ndarray:
     """Return whether each hand of hole cards and board [B, 7] is better than top pair, [B]."""
     hand_strength, board_strength = np.zeros((2, len(cards)), np.int64)
-    _evaluate_hands_and_boards(cards, board_count, hand_strength, board_strength)
+    _fill_hand_and_board_strengths(cards, board_count, hand_strength, board_strength)
     hand_category, board_category = (x >> CATEGORY_SHIFT for x in (hand_strength, board_strength))
     is_made_hand = (board_count == MAX_BOARD_CARDS) & (hand_category >= STRAIGHT)
     is_two_pair = (hand_category == TWO_PAIR) & (board_category == HIGH_CARD)
@@ -91,7 +91,7 @@ def has_draw(cards: np.ndarray) -> np.ndarray:
 
 
 @jit
-def _evaluate_hands_and_boards(cards, board_count, hand_out, board_out):  # type: ignore[no-untyped-def]
+def _fill_hand_and_board_strengths(cards, board_count, hand_out, board_out):  # type: ignore[no-untyped-def]
     """Write the strength of each hand and of its board alone; skip tables without board cards."""
     for i in range(len(cards)):
         if board_count[i]:

@@ -58,7 +58,7 @@ class Logger(Protocol):
         """
         return
 
-    def figure(self, name: str, path: Path, step: int) -> None:
+    def log_figure(self, name: str, path: Path, step: int) -> None:
         """Log a figure after `step` decisions; `path` is its PNG file."""
         return
 

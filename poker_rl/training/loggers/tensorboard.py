@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from poker_rl.evaluation.result import Result, select_first_result_by_player
+from poker_rl.evaluation.result import Result, select_first_result_of_each_player
 from poker_rl.storage.checkpoint import PLAYERS_FOLDER
 from poker_rl.storage.disk import name_path_in_errors
 from poker_rl.storage.run_files import flatten_hparams
@@ -41,25 +41,27 @@ class TensorBoard(Logger):
         results = row.measurements.values()
         with name_path_in_errors(self._folder):
             for tag, value in values.items():
-                self._open(self._folder, results).add_scalar(tag, value, step)
+                self._get_or_open_writer(self._folder, results).add_scalar(tag, value, step)
             for result in results:
-                writer = self._open(self._folder / PLAYERS_FOLDER / result.player)
-                writer.add_scalar(to_tensorboard_tag(self._game, result), result.value, step)
+                writer = self._get_or_open_writer(self._folder / PLAYERS_FOLDER / result.player)
+                writer.add_scalar(result_to_tensorboard_tag(self._game, result), result.value, step)
             for writer in self._writers.values():
                 writer.flush()
 
-    def figure(self, name: str, path: Path, step: int) -> None:
+    def log_figure(self, name: str, path: Path, step: int) -> None:
         from matplotlib.image import imread
 
         image = imread(path)
-        self._open(self._folder).add_image(f"figures/{name}", image, step, dataformats="HWC")
+        self._get_or_open_writer(self._folder).add_image(
+            f"figures/{name}", image, step, dataformats="HWC"
+        )
 
     def close(self, status: str) -> None:
         for folder, writer in self._writers.items():
             with name_path_in_errors(folder):
                 writer.close()
 
-    def _open(self, folder: Path, results: Iterable[Result] = ()) -> SummaryWriter:
+    def _get_or_open_writer(self, folder: Path, results: Iterable[Result] = ()) -> SummaryWriter:
         """Return a folder's writer; for a new run, first write settings and layout of charts."""
         if folder in self._writers:
             return self._writers[folder]
@@ -79,7 +81,7 @@ class TensorBoard(Logger):
         return writer
 
 
-def to_tensorboard_tag(game: str, result: Result) -> str:
+def result_to_tensorboard_tag(game: str, result: Result) -> str:
     """Return a result's tag in TensorBoard; its first part, the game, groups the charts."""
     return f"eval_{game}{'_percentiles' if result.is_percentile else ''}/{result.measure}"
 
@@ -91,11 +93,11 @@ def build_layout(game: str, results: Iterable[Result]) -> dict[str, dict[str, li
     of each player is its main measure; all other measures are in a second section.
     """
     results = [result for result in results if not result.is_percentile]
-    first = {result.measure for result in select_first_result_by_player(results)}
+    first = {result.measure for result in select_first_result_of_each_player(results)}
     sections: dict[str, dict[str, list[Any]]] = {}
     for result in results:
         section = game if result.measure in first else f"{game}: other measures"
-        pattern = f"{re.escape(to_tensorboard_tag(game, result))}$"
+        pattern = f"{re.escape(result_to_tensorboard_tag(game, result))}$"
         chart = f"{result.measure} ({result.unit})"
         sections.setdefault(section, {})[chart] = ["Multiline", [pattern]]
     return sections

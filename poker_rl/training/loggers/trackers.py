@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Literal
 
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.storage.run_files import flatten_hparams, read_manifest
-from poker_rl.storage.terminal_output import print_error
+from poker_rl.storage.terminal_printing import print_error
 from poker_rl.training.loggers import Logger, Row
 
 RUN_STATUSES = {"finished": "FINISHED", "interrupted": "KILLED", "failed": "FAILED"}  # of MLflow
@@ -84,7 +84,7 @@ class Tracker(Logger, ABC):
         values = {**row.counters, **headlines, **values}
         self._calls.put(lambda: self.track(values, {}, step) if step > self.last_step else None)
 
-    def figure(self, name: str, path: Path, step: int) -> None:
+    def log_figure(self, name: str, path: Path, step: int) -> None:
         self._calls.put(partial(self.track, {}, {f"figures/{name}": path}, step))
 
     def close(self, status: str) -> None:

@@ -34,13 +34,13 @@ class DisplayedPoker(DisplayedGame):
     def games_by_seat_count(self) -> Sequence[PokerGame]:
         """One game for each number of seats; only the game itself if the number is fixed."""
 
-    def get_game_at_table(self, record: np.void) -> PokerGame:
+    def get_variant_at_table(self, record: np.void) -> PokerGame:
         """Return the variant that has as many seats as this table."""
         return self.games_by_seat_count[int(record["variant"])]
 
     def infoset_name(self, record: np.void) -> str:
         """Return a text like `1 Ks|Qh rc`: seat to act, its cards, visible board and actions."""
-        variant_game, seat = self.get_game_at_table(record), int(record["to_act"])
+        variant_game, seat = self.get_variant_at_table(record), int(record["to_act"])
         cards = get_hole_cards(variant_game, record, seat), get_visible_board(variant_game, record)
         cards_text = "|".join("".join(name_cards(variant_game, some)) for some in cards if some)
         return f"{seat} {cards_text} {self.betting_line_name(record)}".strip()
@@ -50,7 +50,7 @@ class DisplayedPoker(DisplayedGame):
         line = record["line"][: record["moves"]].tolist()
         if not len(record["raise_by"]):
             return "".join("fcr"[action] for action in line)
-        variant_game = self.get_game_at_table(record)
+        variant_game = self.get_variant_at_table(record)
         # The first entries of `chips` are for the blinds, the others for the actions.
         blind_count = np.count_nonzero(variant_game.blinds) * variant_game.blind_raise_count
         chips = record["chips"][blind_count:].tolist()
@@ -60,10 +60,10 @@ class DisplayedPoker(DisplayedGame):
         )
 
     def build_view(self, record: np.void, viewer: int | None) -> TableView:
-        variant_game = self.get_game_at_table(record)
+        variant_game = self.get_variant_at_table(record)
         seats, is_over = range(variant_game.seats), bool(record["over"])
         paid = record["paid"][: len(seats)].tolist()
-        bet_before_street = self.compute_bet_before_street(record)
+        bet_before_street = self.compute_price_before_street(record)
         bets = [0 if is_over else max(chips_in - bet_before_street, 0) for chips_in in paid]
         board = get_visible_board(variant_game, record)
         own_cards = None if viewer is None else get_hole_cards(variant_game, record, viewer)
@@ -73,7 +73,7 @@ class DisplayedPoker(DisplayedGame):
                 for seat in seats
             ),
             board=name_cards(variant_game, board),
-            pots=compute_pots(
+            pots=compute_pot_sizes(
                 [chips_in - bet for chips_in, bet in zip(paid, bets, strict=True)],
                 [bool(record["folded"][seat]) for seat in seats],
                 sum(variant_game.dead_antes),
@@ -84,15 +84,15 @@ class DisplayedPoker(DisplayedGame):
         )
 
     def list_moves(self, record: np.void, actions: Sequence[int] | None = None) -> list[LegalMove]:
-        variant_game, seat = self.get_game_at_table(record), int(record["to_act"])
+        variant_game, seat = self.get_variant_at_table(record), int(record["to_act"])
         raises = self._list_raises(record) if variant_game.raise_size_options == [] else []
         usual_names = name_usual_raises(variant_game, record, raises) if raises else {}
         if actions is None:
             legal = self.list_legal_actions(record)
             actions = [a for a in legal if not raises or a < RAISE or a in usual_names]
         chips_before = int(record["paid"][seat])
-        bet_before_street = self.compute_bet_before_street(record)
-        chips_after_actions = self._compute_chips_after(record, actions)
+        bet_before_street = self.compute_price_before_street(record)
+        chips_after_actions = self._compute_paid_after_each_action(record, actions)
         action_types = (
             "fold",
             "call" if chips_before < record["price"] else "check",
@@ -118,9 +118,9 @@ class DisplayedPoker(DisplayedGame):
 
     def get_bet_range(self, record: np.void) -> BetRange | None:
         raises = self._list_raises(record)
-        if self.get_game_at_table(record).raise_size_options != [] or not raises:
+        if self.get_variant_at_table(record).raise_size_options != [] or not raises:
             return None
-        bet_before_street = self.compute_bet_before_street(record)
+        bet_before_street = self.compute_price_before_street(record)
         return BetRange(raises[0] - bet_before_street, raises[-1] - bet_before_street, raises[0])
 
     def _list_raises(self, record: np.void) -> list[int]:
@@ -129,23 +129,25 @@ class DisplayedPoker(DisplayedGame):
     def compute_raise_targets(self, record: np.void) -> dict[int, int]:
         """Map each legal raise to the chips that the seat to act has put in after it."""
         raises = self._list_raises(record)
-        return dict(zip(raises, self._compute_chips_after(record, raises), strict=True))
+        return dict(zip(raises, self._compute_paid_after_each_action(record, raises), strict=True))
 
     def move_name(self, record: np.void, action: int) -> str:
         """Return the name of a legal action; a listed bet size that is all-in is `raise_all_in`."""
-        variant_game = self.get_game_at_table(record)
+        variant_game = self.get_variant_at_table(record)
         if action >= RAISE and variant_game.raise_size_options:
-            (chips_after,) = self._compute_chips_after(record, [action])
+            (chips_after,) = self._compute_paid_after_each_action(record, [action])
             if is_all_in_bet(variant_game, record, chips_after):
                 return "raise_all_in"
         return self.action_name(action)
 
-    def _compute_chips_after(self, record: np.void, actions: Sequence[int]) -> list[int]:
+    def _compute_paid_after_each_action(self, record: np.void, actions: Sequence[int]) -> list[int]:
         """Return for each of the actions the chips that the seat to act has put in after it."""
-        chips: list[int] = self.play_each(record, actions)["paid"][:, record["to_act"]].tolist()
+        chips: list[int] = self.compute_next_records(record, actions)["paid"][
+            :, record["to_act"]
+        ].tolist()
         return chips
 
-    def compute_bet_before_street(self, record: np.void) -> int:
+    def compute_price_before_street(self, record: np.void) -> int:
         """Return the chips that each seat had to put in before this street to stay in the hand."""
         definition, street = self.definitions[int(record["variant"])], int(record["street"])
         if street == 0:
@@ -217,7 +219,7 @@ def get_street_name(game: PokerGame, street: int) -> str:
     return STREET_NAMES[street] if game.board_cards[0] == 0 else f"round {street + 1}"
 
 
-def compute_pots(paid: list[int], folded: list[bool], dead_antes: int = 0) -> tuple[int, ...]:
+def compute_pot_sizes(paid: list[int], folded: list[bool], dead_antes: int = 0) -> tuple[int, ...]:
     """Return the chips in the main pot and in each side pot, split as in `pots.payoffs`.
 
     `dead_antes`, which are not part of `paid`, go to the main pot.

@@ -20,7 +20,7 @@ MAX_SIZED_RAISES = 2  # after so many raises on the street, only the largest rai
 
 
 @dataclass(frozen=True)
-class EndgameLines:
+class EndgameBettingLines:
     """The betting lines of a street, with choices in place of actions.
 
     Choice k at a decision is the k-th of the actions enumerated there. `street.action` and the
@@ -31,7 +31,7 @@ class EndgameLines:
     actions: np.ndarray  # the action of each choice; arbitrary in unused columns, [D, K]
     line_after_action: dict[tuple[int, int], int]  # index of the line after (line, action)
 
-    def to_choice_probs(self, decisions: np.ndarray, probs: np.ndarray) -> np.ndarray:
+    def convert_actions_to_choices(self, decisions: np.ndarray, probs: np.ndarray) -> np.ndarray:
         """Convert policies at n of the decisions from actions to choices, [n, R, A] -> [D, R, K].
 
         R is the number of hands. The probability of a raise that is not enumerated is added to that
@@ -42,13 +42,15 @@ class EndgameLines:
         for decision, own_probs in zip(decisions, probs, strict=True):
             actions = self.actions[decision, self.street.legal_mask[decision]]
             for action in played[own_probs[:, played].any(0)]:
-                choice_probs[decision, :, find_nearest(actions, action)] += own_probs[:, action]
+                choice_probs[decision, :, find_nearest_action(actions, action)] += own_probs[
+                    :, action
+                ]
         return choice_probs
 
 
-def enumerate_endgame_lines(
+def enumerate_endgame_street_lines(
     game: Game, sized_game: Game | None, record: np.ndarray, played_actions: np.ndarray
-) -> EndgameLines:
+) -> EndgameBettingLines:
     """Enumerate the betting lines of a street that has just begun at the table `record` [1].
 
     Args:
@@ -89,10 +91,10 @@ def enumerate_endgame_lines(
     choices = choice_of_action[parent_decision, street.action]
     is_choice = np.arange(actions.shape[1]) < counts[:, None]
     street = replace(street, action=choices, legal_mask=is_choice)
-    return EndgameLines(street, actions, line_after_action)
+    return EndgameBettingLines(street, actions, line_after_action)
 
 
-def find_nearest(actions: np.ndarray, action: int) -> int:
+def find_nearest_action(actions: np.ndarray, action: int) -> int:
     """Return the index in `actions` [n] of an action or, if it is a raise, of the nearest raise."""
     distances = np.abs(np.log(np.maximum(actions, 1) / max(action, 1)))
     is_alternative = (actions == action) | ((actions >= RAISE) & (action >= RAISE))

@@ -14,7 +14,7 @@ from learner_contexts import (
 )
 from random_games import game as game_of
 
-from poker_rl.algos.actor_critic import compute_neurd_loss
+from poker_rl.algos.all_action_actor_critic import compute_neurd_loss
 from poker_rl.config import ConfigError
 from poker_rl.config.schedules import Constant, Linear, LogLinear
 from poker_rl.learning import HAND_ENDED, RolloutBatch

@@ -28,12 +28,12 @@ from poker_rl.games import get_tree
 from poker_rl.games.tables import tables_from_records
 from poker_rl.players import load_player
 from poker_rl.players.network_player import NetworkPlayer, RegretMatchingPlayer
-from poker_rl.reports.export_player import (
+from poker_rl.reports.export_hands_and_players import (
     create_hand_histories,
     find_open_spiel_name,
     format_policy_as_csv,
 )
-from poker_rl.reports.export_weights import save_onnx
+from poker_rl.reports.export_weights import save_and_check_onnx
 from poker_rl.storage.checkpoint import METADATA_KEY, save_safetensors
 
 pytestmark = pytest.mark.usefixtures("working_folder")
@@ -162,7 +162,7 @@ def test_bundled_player_is_exported_with_its_origin():
 def test_onnx_runtime_computes_the_same_probabilities(player_class, name, net, sharing):
     """A RegretMatchingPlayer with a network per seat, and a network with sparse inputs."""
     player, definition = build_player(player_class, name, net, sharing), game(name)
-    save_onnx(Path("p.onnx"), definition, player, {"game": definition.to_dict()})
+    save_and_check_onnx(Path("p.onnx"), definition, player, {"game": definition.to_dict()})
     session = onnxruntime.InferenceSession("p.onnx")
     records = sample_decisions(definition, 77, seed=5)
     inputs = {
@@ -187,7 +187,7 @@ def test_onnx_runtime_computes_the_same_probabilities(player_class, name, net, s
 def test_players_that_onnx_cannot_store_are_refused(name, net, sharing, reason):
     player = build_player(NetworkPlayer, name, net, sharing)
     with pytest.raises(ConfigError, match=f"{reason}; give FILE.safetensors"):
-        save_onnx(Path("p.onnx"), game(name), player, {})
+        save_and_check_onnx(Path("p.onnx"), game(name), player, {})
 
 
 def test_only_weights_of_trained_players_are_exported(get_refusal):

@@ -1,6 +1,6 @@
 """Write tests/games/transcripts: random hands, for people to read and tests to replay.
 
-    python scripts/game_transcripts.py [game ...]
+    python scripts/write_game_transcripts.py [game ...]
 
 Run it only after an intended change of the rules, and check the changes with git.
 """
@@ -70,7 +70,7 @@ def create_transcript(game: Game, max_hands: int, max_lines: int, seed: int) -> 
             columns = [
                 game.infoset_name(record),
                 " ".join(map(str, record[shown_field][: definition["seats"]])),
-                describe_moves([game.move_name(record, int(a)) for a in np.flatnonzero(legal)]),
+                format_legal_moves([game.move_name(record, int(a)) for a in np.flatnonzero(legal)]),
                 " ".join(map(str, np.flatnonzero(tables.observe()[0]))),
                 game.move_name(record, action),
             ]
@@ -81,7 +81,7 @@ def create_transcript(game: Game, max_hands: int, max_lines: int, seed: int) -> 
     return HEADER.format(name=game.name, known=known, counted=counted) + "\n".join(lines) + "\n"
 
 
-def describe_moves(names: list[str]) -> str:
+def format_legal_moves(names: list[str]) -> str:
     """Return the names of legal moves as text, with many raises as in `call raise_4..raise_40`."""
     raises = [name for name in names if name.startswith("raise_")]
     if len(raises) > MAX_LISTED_RAISES:
@@ -97,7 +97,7 @@ def main() -> None:
         try:
             game = build(load_option("game", name), "game")
         except ConfigError as error:
-            sys.exit(f"game_transcripts.py: {error}")
+            sys.exit(f"write_game_transcripts.py: {error}")
         path = FOLDER / f"{name}.txt"
         path.write_text(create_transcript(game, MAX_HANDS, MAX_LINES, seed=1))
         print(path.relative_to(Path.cwd()) if path.is_relative_to(Path.cwd()) else path)

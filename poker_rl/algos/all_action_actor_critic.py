@@ -52,9 +52,9 @@ from poker_rl.learning.learner_services import (
     CriticView,
     LearnerContext,
     LearnerServices,
-    NetworkAssignment,
+    SharingAndSeatingSettings,
 )
-from poker_rl.learning.minibatches import iterate_minibatches, sample_uniform_numbers
+from poker_rl.learning.minibatches import iterate_minibatch_indices, sample_uniform_numbers
 from poker_rl.learning.rollout import DecisionsToMake, RolloutBatch
 from poker_rl.nets.action_probs import masked_expectation, masked_log_softmax
 from poker_rl.players.player import Player, mix_with_uniform
@@ -82,7 +82,7 @@ def compute_neurd_loss(
 
 
 @dataclass(kw_only=True)
-class ActorCritic(NetworkLearner, NetworkAssignment):
+class AllActionActorCritic(NetworkLearner, SharingAndSeatingSettings):
     """All-action actor-critic; its schedules count the decisions of all instances together."""
 
     hands_per_iteration: PositiveInt
@@ -197,7 +197,7 @@ class ActorCritic(NetworkLearner, NetworkAssignment):
         size = collectives.max_over_processes(size)
         uniform = sample_uniform_numbers(torch.tensor(self.services.sample_seed()), len(batch))
         is_used = torch.ones_like(replica, dtype=torch.bool)
-        for rows, row_weight in iterate_minibatches(
+        for rows, row_weight in iterate_minibatch_indices(
             replica, is_used, uniform.to(replica.device), replicas, self.minibatches, size
         ):
             with self.services.timer.time_networks():

@@ -9,7 +9,7 @@ from poker_rl.config import ConfigError
 from poker_rl.evaluation import play_match
 from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.tables import tables_from_records
-from poker_rl.players.bots.holdem_bot import find_smallest_raises, to_legal_action_probs
+from poker_rl.players.bots.fold_call_bet_bot import find_smallest_raises, to_legal_action_probs
 
 HOLDEM_BOTS = ["tight", "chen", "sklansky", "rules", "sklansky_randomized", "rules_randomized"]
 HOLDEM_BOTS += ["pot_odds"]

@@ -30,9 +30,9 @@ from poker_rl.players.player import Player, compute_checked_probs
 from poker_rl.players.player_loader import load_player, resolve_spec
 from poker_rl.reports.export_weights import WEIGHTS_SUFFIXES, export_weights, list_output_paths
 from poker_rl.storage.disk import prepare_output_file, to_csv, write_text_atomically
-from poker_rl.storage.terminal_output import print_line
+from poker_rl.storage.terminal_printing import print_line
 from poker_rl.training.rank_and_device import prepare_process
-from poker_rl.training.run_config import PlayerSelectionConfig, resolve_game_and_player
+from poker_rl.training.run_config import PlayerSourceConfig, resolve_game_and_player_spec
 
 ALLOWED_SUFFIXES = {"out": (".phhs",), "policy": (".csv",), "weights": WEIGHTS_SUFFIXES}
 OPEN_SPIEL_KUHN, OPEN_SPIEL_LEDUC = "kuhn_poker", "leduc_poker"
@@ -44,7 +44,7 @@ LEDUC_RULES: tuple[Any, ...] = (1, 1, [], [0, 1], [0, 0], [2, 4], [2, 2])
 
 
 @dataclass(kw_only=True, frozen=True)
-class ExportConfig(PlayerSelectionConfig):
+class ExportConfig(PlayerSourceConfig):
     """Settings of `poker-rl export`; conf/export.yaml explains them."""
 
     hands: Annotated[int, Range(1, 1_000_000)] | None  # a million hands are about 700 MB
@@ -60,7 +60,7 @@ def export_files(
     config: ExportConfig, group_config: Mapping[str, Any] | None, option_dirs: Sequence[Path]
 ) -> None:
     """Write the hands, the policy and the weights of a player to the files that `config` names."""
-    game, spec = resolve_game_and_player(config, group_config)
+    game, spec = resolve_game_and_player_spec(config, group_config)
     check_export_settings(config, game)
     device = prepare_process(config.device, config.threads, config.seed)
     with error_prefix("player" if config.run is None else "run"):

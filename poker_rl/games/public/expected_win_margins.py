@@ -16,7 +16,7 @@ import numpy as np
 
 from poker_rl.games.game import jit
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.public.ranges import Ranges, compute_strengths
+from poker_rl.games.public.ranges import Ranges, fill_strengths_on_board
 
 MAX_ENUMERATED_BOARDS = 1500  # a flop of hold'em has 1,176 possible final boards
 SAMPLED_BOARD_COUNT = 2000  # boards to sample if more than MAX_ENUMERATED_BOARDS are possible
@@ -67,7 +67,7 @@ def compute_win_margins(
 def _fill_strengths(hands, boards, suits, short_deck, strengths):
     """Write the strengths of H hands on N boards into `strengths` [N, H]."""
     for i in range(len(boards)):
-        compute_strengths(hands, boards[i], suits, short_deck, strengths[i])
+        fill_strengths_on_board(hands, boards[i], suits, short_deck, strengths[i])
 
 
 @jit

@@ -22,7 +22,7 @@ from poker_rl.config.input_checks import ConfigError, Probability
 from poker_rl.games.cards import MAX_SUITS
 from poker_rl.games.game import Game
 from poker_rl.games.poker.table_dtypes import MAX_DECK_SIZE
-from poker_rl.players.bots.holdem_bot import (
+from poker_rl.players.bots.fold_call_bet_bot import (
     FoldCallBetBot,
     get_legal_choice_mask,
     tabulate_by_hole_cards,
@@ -57,7 +57,7 @@ class ChenBot(FoldCallBetBot):
         self._points = tabulate_by_hole_cards(compute_chen_points)
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        points = self._points[tuple(self.get_cards_and_board_count(records)[0][:, :2].T)]
+        points = self._points[tuple(self.get_seen_cards_and_board_count(records)[0][:, :2].T)]
         is_call = points >= np.array(self.call_thresholds)[self.classify_position(records)]
         planned_probs = to_one_hot_choices(points >= self.bet_threshold, is_call)
         legal_choices = get_legal_choice_mask(legal_mask)
@@ -65,7 +65,7 @@ class ChenBot(FoldCallBetBot):
 
     def classify_position(self, records: np.ndarray) -> np.ndarray:
         """Return the position of each seat to act, [B]: 0 early, 1 middle, 2 late."""
-        button = self.to_tables(records).count_seats() - 1
+        button = self.build_tables(records).count_seats() - 1
         position: np.ndarray = POSITION_COUNT * records["to_act"] // button
         return position.clip(max=POSITION_COUNT - 1)
 
@@ -118,7 +118,7 @@ class SklanskyBot(FoldCallBetBot):
         self._choice_probs = np.array([usual_plan, facing_more])
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-        range_index = self._ranges[tuple(self.get_cards_and_board_count(records)[0][:, :2].T)]
+        range_index = self._ranges[tuple(self.get_seen_cards_and_board_count(records)[0][:, :2].T)]
         has_more_bets = (records["raises"] > 1).astype(np.int64)
         return np.asarray(self._choice_probs[has_more_bets, range_index])
 

@@ -49,7 +49,7 @@ def print_error(message: str) -> None:
         print(f"poker-rl: {escape_control_characters(message)}", file=sys.stderr, flush=True)
 
 
-def announce_compilation() -> AbstractContextManager[object]:
+def print_notice_if_compiling() -> AbstractContextManager[object]:
     """Return a context that prints one notice, in rank 0 only, if numba compiles a function."""
     from numba.core.event import Event, Listener, install_listener
     from tqdm import tqdm  # type: ignore[import-untyped]

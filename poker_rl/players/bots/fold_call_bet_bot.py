@@ -45,12 +45,12 @@ class FoldCallBetBot(Bot):
         """Return the probabilities of fold, call and bet at each of B tables, [B, 3]."""
         raise NotImplementedError
 
-    def get_cards_and_board_count(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def get_seen_cards_and_board_count(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the cards that each seat to act sees [B, 7], and the number of board cards [B].
 
         A row has the two hole cards, then the five board cards, of which those to come are -1.
         """
-        tables, board_positions = self.to_tables(records), np.arange(MAX_BOARD_CARDS)
+        tables, board_positions = self.build_tables(records), np.arange(MAX_BOARD_CARDS)
         shown = tables.gather_definitions()["shown"]
         board_count = shown[np.arange(len(records)), records["street"]].astype(np.int64)
         hole_start = records["to_act"][:, None].astype(np.int64) * MAX_HOLE_CARDS
@@ -65,7 +65,7 @@ class FoldCallBetBot(Bot):
         return find_smallest_raises(legal_mask)
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
-        tables = self.to_tables(records)
+        tables = self.build_tables(records)
         legal_mask = tables.legal_mask()
         choice_probs = self.compute_choice_probs(tables.records, legal_mask)
         bet_actions = self.choose_bet_actions(tables.records, legal_mask)
