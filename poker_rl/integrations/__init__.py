@@ -1,11 +1,11 @@
-"""Games as environments for other libraries, and players from networks that these have trained.
+"""Environments of the games for other libraries, and players with networks from other libraries.
 
 `pettingzoo` has an environment in which every seat is an agent; `gymnasium` has environments in
 which one seat learns against fixed players, and `sb3_env` adapts them for Stable-Baselines3.
 `players_from_pytorch` turns trained networks into players. `games_to_openspiel` converts games of
-this program for OpenSpiel, and `games_from_openspiel` games of OpenSpiel for this program. If
+this program to games of OpenSpiel, and `games_from_openspiel` converts in the other direction. If
 Gymnasium is installed (`pip install 'poker-rl[gym]'`), importing this package registers every game
-with it, under an id such as `poker_rl/Leduc-v0`.
+with Gymnasium, under an id such as `poker_rl/Leduc-v0`.
 """
 
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ def to_game(game: str | Game, overrides: Sequence[str]) -> Game:
 
 
 def to_env_id(game_name: str) -> str:
-    """Return a game's id in Gymnasium, such as `poker_rl/LimitHoldem6p-v0` for limit_holdem_6p."""
+    """Return a game's id in Gymnasium: `poker_rl/LimitHoldem6p-v0` for `limit_holdem_6p`."""
     words = game_name.split("_")
     return f"poker_rl/{''.join(word[0].upper() + word[1:] for word in words)}-v0"
 

@@ -1,6 +1,6 @@
 """Small games of OpenSpiel as games of this program.
 
-The whole game tree is read once into arrays; hands are played from these, without OpenSpiel.
+The whole game tree is read once into arrays; hands are played from these arrays, without OpenSpiel.
 The outcomes of all chance nodes of a hand are sampled before its first move. So chance nodes may be
 anywhere in the tree, but their probabilities must not depend on moves. If players of a game move at
 the same time, they act in turn here, without seeing each other's actions.
@@ -21,13 +21,13 @@ from poker_rl.config.input_checks import ConfigError, PositiveInt, format_value,
 from poker_rl.games import tree_array_rules
 from poker_rl.games.game import Game
 
-MAX_DEALS = 10_000  # largest number of deals, because each table stores a number for each deal
+MAX_DEALS = 10_000  # limit on the number of deals, because each table stores a list of all deals
 Parameter = bool | int | float | str
-Outcomes = tuple[int, ...]  # outcomes of the chance nodes on the path to a node
+Outcomes = tuple[int, ...]  # index of the outcome at each chance node on the path to a node
 
 
 class TabulatedTree(NamedTuple):
-    """Tree of a game, with lists of OpenSpiel's names of all actions and information sets."""
+    """Tree of a game, and OpenSpiel's names of all actions and of all information sets."""
 
     definitions: np.ndarray  # see `tree_array_rules.build_definitions`
     max_moves: int  # largest number of moves in a hand
@@ -86,13 +86,13 @@ class GameFromOpenSpiel(Game):
         return np.arange(self.count_deals(), dtype=np.int16)[:, None]
 
     def action_name(self, action: int) -> str:
-        """Return OpenSpiel's name of an action, or its number if the name depends on the state."""
+        """Return OpenSpiel's name of an action; its number if the name depends on the state."""
         return self._tree.action_names[action]
 
     def infoset_name(self, record: np.void) -> str:
         """Return a record's seat to act, and OpenSpiel's name of the seat's information set."""
         tree, node, seat = self.definitions[0], int(record["node"]), int(record["to_act"])
-        # OpenSpiel names an information set only for the seat that moves at the node.
+        # Only the seat that moves at the node has an information set there, and so a name of it.
         is_to_act = tree["owner"][node] == seat
         name = self._tree.infoset_names[tree["index"][node]] if is_to_act else ""
         return f"{seat} {'_'.join(name.split())}".strip()
@@ -226,9 +226,10 @@ def convert_payoffs_to_chips(game_name: str, payoffs: np.ndarray, unit_chips: in
 def list_equally_likely_deals(
     game_name: str, outcome_probs: dict[Outcomes, list[Fraction]]
 ) -> np.ndarray:
-    """Return equally likely deals, [deals, chance nodes] int16: the outcome of each chance node.
+    """Return equally likely deals: the index of the outcome at each chance node of a hand.
 
-    A deal that is k times as likely as another appears k times as often.
+    The shape is [deals, most chance nodes on a path], int16. A deal that is k times as likely as
+    another appears k times as often. Raise ConfigError if there are more than `MAX_DEALS`.
     """
 
     def iterate_deals(history: Outcomes, prob: Fraction) -> Iterator[tuple[Outcomes, Fraction]]:

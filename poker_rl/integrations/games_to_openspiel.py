@@ -2,7 +2,7 @@
 
 Chance nodes deal all cards one by one before the first move. The string of an information state is
 `Game.infoset_name`, and its tensor has the features of `Tables.observe`. Returns are in the game's
-unit. OpenSpiel plays one table at a time, with some 10,000 moves a second.
+unit. OpenSpiel plays one table at a time, at about 10,000 moves a second.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from poker_rl.games.game import Game
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.integrations import to_game
 
-MAX_MOVES = 1000  # OpenSpiel's `max_game_length` if a game does not define its largest length
+MAX_MOVES = 1000  # `max_game_length` for OpenSpiel if a game does not define its largest length
 
 
 class GameForOpenSpiel(pyspiel.Game):

@@ -21,7 +21,7 @@ from poker_rl.integrations import to_game
 from poker_rl.players.player import Player, sample_player_actions
 from poker_rl.players.player_loader import load_player
 
-MAX_HANDS = 1000  # more hands in a row without a decision of the learner are an error
+MAX_HANDS = 1000  # so many hands in a row without a decision of the learner are an error
 
 OpponentSpecs = str | Player | list[str | Player] | tuple[str | Player, ...]
 
@@ -56,8 +56,8 @@ class GameVectorEnv(VectorEnv):
     The fixed opponents play until the learner has to act at every table. A hand that ends before
     the learner's first decision is skipped, because the learner can't learn from it.
 
-    The autoreset mode is SAME_STEP: when a hand ends, `step` returns its reward together with the
-    first observation of the next hand, and its last observation is in `info["final_obs"]`.
+    The autoreset mode is SAME_STEP: when a hand ends, `step` returns the reward of this hand and
+    the first observation of the next hand. `info["final_obs"]` has this hand's last observation.
 
     Args:
         game: a game or its name, such as `leduc`.

@@ -118,7 +118,7 @@ class GameAECEnv(AECEnv):
         return self.game.infoset_name(self._tables.records[0])
 
     def close(self) -> None:
-        """Do nothing: there is nothing to release, but PettingZoo's checks call this method."""
+        """Do nothing; PettingZoo's API test requires this method of environments with `render`."""
 
     def _select_next_agent(self) -> None:
         """Select the agent of the seat to act, and put its action mask into `infos`."""

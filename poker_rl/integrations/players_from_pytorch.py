@@ -48,11 +48,12 @@ class LinearLayersPlayer(Bot):
         """Set the layers from weights such as `0.weight` and `0.bias`, ordered by layer.
 
         Raises:
-            ConfigError: if the weights are not of linear layers from observations to actions.
+            ConfigError: if the weights are not finite, or not of linear layers from observations to
+                actions.
         """
         game = self._game
         self._activate = torch.tanh if activation == "tanh" else torch.relu
-        # Keys in a forged file may be of any type.
+        # The names are converted to text first, because a forged file may have keys of any type.
         names = [name.rpartition(".")[0] for name in map(str, weights) if name.endswith("weight")]
         expected = {f"{name}.{part}" for name in names for part in ("weight", "bias")}
         with error_prefix(f"file: {self.file}"):
@@ -118,7 +119,10 @@ class MaskablePPOPlayer(LinearLayersPlayer):
 
 
 def read_saved_maskable_ppo(path: Path) -> tuple[dict[str, Any], dict[str, Any], dict[str, Any]]:
-    """Return weights, `policy_class` and `policy_kwargs` from a file of `MaskablePPO.save`."""
+    """Return weights, `policy_class` and `policy_kwargs` from a file of `MaskablePPO.save`.
+
+    Raise ConfigError if there is no such file.
+    """
     try:
         with (
             name_path_in_errors(path),

@@ -188,7 +188,7 @@ class PositionAdvice:
         return format_columns([[*columns], *zip(*columns.values(), strict=True)], key_columns=1)
 
     def _name_group(self, group: MoveGroup) -> str:
-        """Return a group's name; that of a bet includes the seat's chips in the pot then."""
+        """Return a group's name; a bet's name has the seat's chips in the pot after the bet."""
         first = self.raise_targets.get(group.first_action)
         last = self.raise_targets.get(group.last_action)
         if first is None or last is None:

@@ -2,10 +2,10 @@
 
 All randomness (the cards, which players are dealt in, the opponents' actions) derives from the
 session's seed and the number of the hand. So no state of a random generator has to be saved: a hand
-that is dealt again has the same cards, and the opponents act in the same way.
+that is dealt again has the same cards, and the opponents respond in the same way to the same moves.
 
-All views are built for the human player's seat, so hidden cards never leave the server. Only the
-`result` of a finished hand and its text show all cards.
+Views are built for the human player's seat, so hidden cards never leave the server. Only for a
+finished hand, its `result`, text and review show all cards.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ class LiveHand:
         return [payoffs.get(player_index, 0) for player_index in range(self.setup.game.seats)]
 
     def compute_luck_adjusted_payoff(self) -> float | None:
-        """Return the human player's payoff in chips, adjusted for luck; None without AIVAT."""
+        """Return the human player's luck-adjusted payoff in chips; None if AIVAT does not apply."""
         players = [None, *(opponent.player for opponent in self.setup.opponents)]
         players = [players[player_index] for player_index in self.player_of_seat]
         game, seat = self.setup.game, self.person_seat
@@ -135,7 +135,7 @@ def deal_hand(setup: TableSetup, seed: int, hand_number: int) -> LiveHand:
     generator = _create_generator(seed, hand_number, PARTICIPANT_STREAM)
     opponents_dealt_in = generator.permutation(setup.game.seats - 1)[: seat_count - 1]
     players_dealt_in = [PERSON_INDEX, *sorted((1 + opponents_dealt_in).tolist())]
-    # Seats are numbered from the button.
+    # Seats are numbered clockwise from the left of the button; each hand, players move by a seat.
     player_of_seat = tuple(
         players_dealt_in[(seat + hand_number - 1) % seat_count] for seat in range(seat_count)
     )
@@ -208,7 +208,7 @@ def format_person_payoff(hand: LiveHand) -> str:
 
 
 def players_to_dicts(hand: LiveHand) -> list[dict[str, Any]]:
-    """Return names and seats (None if not dealt in), clockwise from the human player, for JSON."""
+    """Return each player's names and seat (None if not dealt in) for JSON, by player index."""
     full_names = ["you", *(one.name for one in hand.setup.opponents)]
     seat_of_player = {player_index: seat for seat, player_index in enumerate(hand.player_of_seat)}
     return [
@@ -248,7 +248,10 @@ def moves_to_dicts(moves: Sequence[LegalMove], may_bet_any_amount: bool) -> list
 def find_requested_move(
     game: DisplayedGame, record: np.void, action: int | dict[str, int]
 ) -> LegalMove:
-    """Return the legal move for an action's number, or for a bet or raise `{"to": chips}`."""
+    """Return the legal move for an action's number, or for a bet or raise `{"to": chips}`.
+
+    Raise RequestNotAllowedError if there is none.
+    """
     bet_range = game.get_bet_range(record)
     if isinstance(action, dict) and bet_range is not None:
         low, high, raise_to = bet_range.min_bet, bet_range.max_bet, action.get("to")

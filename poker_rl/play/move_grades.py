@@ -102,8 +102,8 @@ def list_move_groups(
 ) -> list[dict[str, Any]]:
     """Return a player's policy by groups of moves for JSON, with `facts` about each group as text.
 
-    The likeliest group is first, but bets by size follow their total. The arguments are those of
-    `group_moves`; without `with_values`, the player's action values are not computed.
+    The likeliest group is first, unless bets are grouped by size: then the order is that of
+    `group_moves`. See there for the arguments. Without `with_values`, the facts have no values.
     """
     probs = compute_checked_probs(game, player, record.copy())[0]
     values = player.action_values(record.copy()) if with_values else None
@@ -117,11 +117,12 @@ _solution_by_game: dict[str, tuple[GameTree, Player, np.ndarray] | None] = {}  #
 
 
 def solve_small_game(game: Game) -> tuple[GameTree, Player, np.ndarray] | None:
-    """Return a game's tree, an equilibrium, and losses; None if the game is too large to solve.
+    """Return a game's tree, an equilibrium, and losses; None if the game can't be solved.
 
-    The losses, [information sets, actions], are how many chips each action costs compared with the
-    best one, if opponents play the equilibrium and the acting seat plays optimally afterwards. They
-    are NaN if unknown or if the action is illegal. Each game is solved only once.
+    A game can't be solved if it is too large or not for two players. The losses, [information sets,
+    actions], are how many chips each action costs compared with the best one, if the opponent plays
+    the equilibrium and the acting seat plays optimally afterwards. They are NaN if unknown or if
+    the action is illegal. Each game is solved only once.
     """
     key = repr(game.to_dict())
     if key not in _solution_by_game and (player := compute_equilibrium_player(game)) is not None:
@@ -135,8 +136,8 @@ def review_all_decisions(hand: LiveHand) -> list[dict[str, Any]]:
     """Return all decisions of a finished hand in their order, as plain values for JSON.
 
     A decision of an opponent contains the opponent's policy. A decision of the person contains the
-    policies of the adviser and, in a small game, of an equilibrium, and the grade of the move,
-    which is None if no other move was legal.
+    policies of the adviser and, in a small game, of an equilibrium. It also contains the grade of
+    the move, which is None if no other move was legal or if `grade_move` returns None.
     """
     return [_review_step(hand, step) for step in hand.steps]
 

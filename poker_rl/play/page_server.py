@@ -1,9 +1,9 @@
 """HTTP server of the page, on which each visitor plays a session.
 
-A visitor sees only what the visitor's seat may know. A GET changes nothing; a POST contains a small
-JSON object, and returns the new view if it changes the session. A request that is not allowed gets
-a 4xx status and `{"error": sentence}`. A request made from an outdated view gets status 409 and the
-present view. `RequestGuard` checks that requests come from this page.
+A visitor sees only what the visitor's seat may know. A GET makes no move, but may resume a saved
+session. A POST contains a small JSON object, and returns the new view if it changes the session. A
+request that is not allowed gets a 4xx status and `{"error": sentence}`. A request made from an
+outdated view gets status 409 and the present view. `RequestGuard` rejects POSTs of other pages.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class PageServer:
 
     sessions: SessionStore
     cookie_key: str  # signs the cookie, which contains only the id of a session
-    # The name must differ between servers of a host: browsers send cookies to all of its ports.
+    # It differs between servers of one host, since browsers send cookies to all ports of a host.
     cookie_name: str
     url_prefix: str = ""  # prefix of all URL paths, such as `/token`
 
@@ -143,7 +143,7 @@ class PageServer:
         async def endpoint(request: Request) -> Response:
             is_post = request.method == "POST"
             request_data = await _read_json_body(request) if is_post else request.path_params
-            session_id = None  # without a validly signed cookie
+            session_id = None  # stays None without a validly signed cookie
             with suppress(BadSignature):
                 session_id = str(self._signer.loads(request.cookies.get(self.cookie_name, "")))
             return await run_in_threadpool(answer_under_lock, session_id, request_data)
@@ -180,7 +180,7 @@ class PageServer:
         return response
 
     def _explore_ranges(self, session: Session, request_data: RequestData) -> dict[str, Any]:
-        if "turn" in request_data:  # the grid belongs to a hint
+        if "turn" in request_data:  # the grid is part of a hint, which must not be outdated
             session.check_request_is_current(_get_turn_id(request_data), is_over=False)
         has_actions = request_data.get("actions") is not None
         return explore_ranges(
@@ -199,14 +199,14 @@ def create_http_server(app: ASGIApp) -> uvicorn.Server:
 
 
 class RequestGuard:
-    """ASGI middleware that rejects requests from other sites and adds security headers.
+    """ASGI middleware that rejects forged requests and adds security headers.
 
     - The Host header must contain a name of the server, which prevents DNS rebinding. `hosts` are
       these names, without a port and in lower case.
     - A POST must come from the page itself, which prevents CSRF. The header Sec-Fetch-Site shows
       where it comes from; if a browser does not send this header, Origin must equal Host.
-    - The headers of answers forbid the browser to load anything from other servers, to guess
-      content types, to send a referrer and to cache.
+    - The headers of answers forbid the browser to load anything from other servers, to show the
+      page in a frame, to guess content types, to send a referrer and to cache.
     """
 
     def __init__(self, app: ASGIApp, hosts: frozenset[str]) -> None:

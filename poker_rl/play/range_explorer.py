@@ -45,7 +45,10 @@ def explore_ranges(
             one if the hand is over) and the board of `hand` replace `actions` and `board`.
         board: board cards such as `Kd7s2c`. Cards of streets that the actions do not reach are
             ignored; if there are too few cards, some of `EXAMPLE_BOARD` are added.
-        player_names: at most `MAX_PLAYERS` names; [] stands for the first player of the table.
+        player_names: at most `MAX_PLAYERS` names; [] stands for the first opponent at the table.
+
+    Raises:
+        RequestNotAllowedError: if the game is not hold'em, or an argument is not possible in it.
     """
     setup, game = hand.setup, hand.setup.game
     if not (supports_hand_grid(game) and isinstance(game, DisplayedPoker)):

@@ -48,9 +48,9 @@ class SavedSession:
 
 
 def read_session(path: Path) -> SavedSession:
-    """Read a session's file, without replaying its hands; raise ConfigError if it is none.
+    """Read a session's file, without replaying its hands; raise ConfigError if it is not one.
 
-    A last line without a newline is ignored: a crash left it incomplete.
+    A last line without a newline is ignored, because a crash left it incomplete.
     """
     try:
         with open_regular_file(path, MAX_FILE_BYTES) as file:
@@ -87,7 +87,8 @@ class SessionFile:
     """Existing, locked file of one session, to which lines are appended.
 
     The lock prevents two programs from dealing the same hand; a file that is in use raises
-    ConfigError. The kernel releases the lock when the process ends.
+    ConfigError. The kernel releases the lock when the process ends. Opening the file removes an
+    incomplete last line.
     """
 
     def __init__(self, path: Path) -> None:

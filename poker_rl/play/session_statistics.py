@@ -1,7 +1,7 @@
 """Statistics of the hands of one session, and of all sessions saved in a folder.
 
-They have mean payoffs per hand of the human player, with the half-width of their 95 % confidence
-interval (None below `MIN_DEALS` hands), and how often the player bets, raises and calls.
+Both contain mean payoffs of the human player, with the half-width of their 95 % confidence interval
+(None below `MIN_DEALS` hands). Those of a session of hold'em also contain VPIP, PFR and aggression.
 """
 
 from __future__ import annotations
@@ -71,9 +71,9 @@ def summarize_session(game: Game, hands: Hands, style_counts: np.ndarray | None)
 def summarize_sessions_by_table(folder: Path) -> list[dict[str, Any]]:
     """Return the results of all sessions, one row for each combination of game and opponents.
 
-    The sessions are the files in `folder/<game>`; damaged files are left out. Games of one name
-    with different rules have a row each. The unit is big blinds per 100 hands if the game's unit is
-    a big blind, else the game's unit per hand.
+    The sessions are the files in `folder/<game>`; damaged files and those without a finished hand
+    are left out. Games of one name with different rules have a row each. The unit is big blinds per
+    100 hands if the game's unit is a big blind, else the game's unit per hand.
     """
     sessions_by_table: dict[tuple[str, ...], list[SavedSession]] = {}
     for path in sorted(folder.glob("*/*.jsonl")):
@@ -103,7 +103,10 @@ def summarize_sessions_by_table(folder: Path) -> list[dict[str, Any]]:
 
 
 def _compute_payoff_means(hands: Hands, scale: float) -> dict[str, Any]:
-    """Return mean and half-width of scaled payoffs, also luck-adjusted if known for all hands."""
+    """Return the mean and the half-width of the payoffs times `scale`, and both as text.
+
+    `ev_adjusted` has the same of the luck-adjusted payoffs; None unless known for all hands.
+    """
     payoffs = np.array([hand["won"][PERSON_INDEX] for hand in hands], float) * scale
     adjusted = np.array([hand["ev_adjusted"] for hand in hands], float) * scale
     is_known = len(hands) > 0 and not np.isnan(adjusted).any()

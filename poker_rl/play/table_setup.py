@@ -74,8 +74,9 @@ def shorten_names(full_names: Sequence[str]) -> dict[str, str]:
     """Return {full name: short name}; a full name is like `outputs/kuhn/ppo/x@300000:average`.
 
     A trained player is named by its run, or by its algorithm if the run is named by its start time.
-    If two of these names are equal, all players are named by the last parts of their full names,
-    such as `x@300000:average`; if two of those are equal too, by their full names.
+    A bot or a greedy player is named by the last part of its full name, without a file suffix. If
+    two names are equal, all players are named by the last parts of their full names, such as
+    `x@300000:average`; if two of those are equal too, by their full names.
     """
 
     def shorten_name(full_name: str) -> str:

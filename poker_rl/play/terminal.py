@@ -12,7 +12,7 @@ from poker_rl.play.live_hand import RequestNotAllowedError
 from poker_rl.play.session import Session
 from poker_rl.storage.terminal_printing import print_line
 
-MAX_LISTED_PROBS = 8  # number of moves in a hint; the least probable ones are left out
+MAX_LISTED_PROBS = 8  # number of groups of moves that are listed; later ones are left out
 HELP = """\
 f, c, r, p    fold; check or call; bet or raise; pass
 r 12          bet or raise to 12 chips
@@ -67,7 +67,7 @@ def execute_line(session: Session, words: list[str]) -> str:
 
 
 def parse_move(view: View, words: list[str]) -> int | dict[str, int]:
-    """Return the action of the typed move; `{"to": chips}` for a bet of an unlisted amount."""
+    """Return the number of the typed action, or `{"to": chips}` for a bet of an unlisted amount."""
     bets = [move for move in view["moves"] if move["raise_to"] is not None]
     if words == ["r"] and len(bets) > 1:
         raise RequestNotAllowedError("Type an amount too, such as r 12.")
@@ -83,7 +83,7 @@ def parse_move(view: View, words: list[str]) -> int | dict[str, int]:
 
 
 def format_view(view: View, session: Session) -> str:
-    """Return text: moves since the person's last one, the table, and legal moves or outcome."""
+    """Return a view as text: moves since the last view, the table, and legal moves or outcome."""
     is_over = view["phase"] == "over"
     table = view["result"]["shown"] if is_over else view["table"]
     name_of_seat = {player["seat"]: player["name"] for player in view["players"]}

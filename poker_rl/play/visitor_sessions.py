@@ -80,7 +80,7 @@ class SessionStore:
         return self._mark_used_and_evict(session)
 
     def get_session(self, session_id: str) -> Session:
-        """Return a session, read from its file if not in memory; ConfigError if that fails."""
+        """Return a session, from its file if not in memory; raise ConfigError if that fails."""
         if self._first_session is not None and self._first_session.session_id == session_id:
             return self.begin_session()
         session = self.open_sessions.get(session_id)
@@ -91,7 +91,7 @@ class SessionStore:
         return self._mark_used_and_evict(session)
 
     def _mark_used_and_evict(self, session: Session) -> Session:
-        """Move a session to the end of those in memory; close the first if there are too many."""
+        """Mark a session as the last used; if too many are in memory, close the least recent."""
         self.open_sessions[session.session_id] = session
         self.open_sessions.move_to_end(session.session_id)
         if len(self.open_sessions) > MAX_SESSIONS:
@@ -163,7 +163,7 @@ class SessionStore:
 
 
 def _is_displayed_game(name: str, option_dirs: Sequence[Path]) -> bool:
-    """Return whether the class of a game option can be displayed; True if its file names none."""
+    """Return whether a game option's class can be displayed; True if its file names no class."""
     with suppress(ConfigError):
         target, _ = split_target_and_settings(load_option("game", name, option_dirs), "game")
         return issubclass(target, DisplayedGame)

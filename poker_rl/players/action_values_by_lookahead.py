@@ -1,4 +1,4 @@
-"""Estimation of action values: each hand is played on until the same seat decides again."""
+"""Estimation of an action's value by playing each hand until the same seat decides again."""
 
 from __future__ import annotations
 
@@ -17,13 +17,14 @@ def estimate_action_values(
     choose_responses: Callable[[np.ndarray, np.ndarray], np.ndarray],
     estimate_values: Callable[[np.ndarray], np.ndarray],
 ) -> np.ndarray:
-    """Return the value of one action of the seat to act at each of N tables, [N] float64, in chips.
+    """Estimate the value of one of `actions` [N] at each of N tables, [N] float64, in chips.
 
-    After the action, each hand in `tables` is played on, in place, until the hand ends or the same
-    seat has a choice again. The value is then the seat's payoff or the result of `estimate_values`.
-    `choose_responses` chooses the actions of other seats that have more than one legal action. Both
-    functions get the indices [n] of n of the tables and return an array [n]; `choose_responses`
-    also gets the masks of legal actions [n, A].
+    The action is that of the seat to act. After it, the hand in `tables` is played on, in place,
+    until the hand ends or the same seat has more than one legal action again. In the first case the
+    value is the seat's payoff, in the second the result of `estimate_values`. `choose_responses`
+    chooses the actions of other seats that have more than one legal action. Both functions get the
+    indices [n] of n of the tables and return an array [n]; `choose_responses` also gets the masks
+    of their A legal actions, [n, A].
     """
     seat = tables.records["to_act"].copy()
     tables.step(actions)

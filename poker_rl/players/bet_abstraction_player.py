@@ -1,8 +1,8 @@
-"""Player of a full no-limit game with a bet abstraction: a variant with listed bet sizes.
+"""Player of a full no-limit game whose networks were trained in a variant with listed bet sizes.
 
-The networks were trained in the variant. In the full game, a seat may bet any number of chips; the
-networks see past bets in chips, so they also see the exact amounts of bets of unlisted sizes. The
-player itself bets only listed sizes, which the rules of the variant convert to chips.
+Such a variant is called a bet abstraction of the full game, in which a seat may bet any number of
+chips. The networks see past bets in chips, so they also see the exact amounts of bets of unlisted
+sizes. The player itself bets only listed sizes, which the rules of the variant convert to chips.
 """
 
 # Compiled functions have no annotations, since numba infers their types.
@@ -53,7 +53,7 @@ class BetAbstractionPlayer(PlayerWrapper):
         return self._player.state_values(records)
 
     def action_values(self, records: np.ndarray) -> np.ndarray | None:
-        """Return the critic's values [B, A] in chips; NaN for amounts that no listed size gives."""
+        """Return the critic's values [B, A] in chips; NaN if illegal or of no listed size."""
         values = self._player.action_values(records)
         return None if values is None else self._to_full_game_values(records, values, np.nan)
 
@@ -83,7 +83,7 @@ class BetAbstractionPlayer(PlayerWrapper):
 def is_restricted_to_bet_sizes(
     game_config: dict[str, Any], full_game_config: dict[str, Any]
 ) -> bool:
-    """Return whether the games are the same except that only the second allows bets of any size."""
+    """Return whether two games differ only in name and bet sizes, which only the first limits."""
     own_settings = {key: game_config.get(key) for key in ("name", "bet_sizes")}
     is_restricted = full_game_config.get("bet_sizes") == [] and bool(own_settings["bet_sizes"])
     return is_restricted and game_config == full_game_config | own_settings

@@ -143,7 +143,10 @@ class NetworkPlayer:
     def _compute_outputs(
         self, module: nn.Module, records: np.ndarray, legal_actions: LegalActions | None = None
     ) -> torch.Tensor:
-        """Return all outputs, [B, outputs], or only those for `legal_actions` if given, [B, L]."""
+        """Return all outputs, [B, outputs], or only those of `legal_actions` if given, [B, L].
+
+        L is the length of the padded lists in `legal_actions`.
+        """
         device, replica = next(module.parameters()).device, None
         observations = torch.from_numpy(self.encoder(records)).to(device)
         if self.network_sharing != "shared":
@@ -156,7 +159,10 @@ class NetworkPlayer:
             return forward_by_replica(module, observations, replica, legal_actions)
 
     def compute_probs(self, outputs: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
-        """Convert the networks' outputs, one column per action, to probabilities of this shape."""
+        """Convert outputs, one column per action, to probabilities of the same shape.
+
+        Columns that `legal_mask` does not mark get the probability 0.
+        """
         return masked_softmax(outputs, legal_mask)
 
     def to_dict(self) -> dict[str, Any]:
@@ -216,7 +222,7 @@ class GreedyNetworkPlayer(NetworkPlayer):
 
 
 class RegretMatchingPlayer(NetworkPlayer):
-    """Player with probabilities proportional to positive outputs, such as estimated regrets."""
+    """Player that applies `regret_matching` to the outputs, which are estimated regrets."""
 
     def compute_probs(self, outputs: torch.Tensor, legal_mask: torch.Tensor) -> torch.Tensor:
         return regret_matching(outputs, legal_mask)

@@ -6,7 +6,7 @@ copy of the snapshot or YAML file in its own folder, and its config names the co
     opponents/ppo_2026-11-21_04-45-20.510127@300000.pt:average
     opponents/mcts_1000.yaml
 
-What the setting `policy` of a search player names is not copied.
+The file of the player that a search bot names in its setting `policy` is not copied.
 """
 
 from __future__ import annotations
@@ -38,7 +38,11 @@ class OpponentFileCopies:
         self._run_folder, self._specs_in_config = run_folder, specs_in_config
 
     def plan_copy(self, spec: str) -> str:
-        """Plan a copy of a player's file, if any; return the player's spec for the run's config."""
+        """Plan to copy the file that a spec names, if any; return the spec for the run's config.
+
+        In the returned spec, the path of the copy replaces that of the file. Raise ConfigError if
+        there is no such file.
+        """
         if spec in self._specs_in_config or self.resolve_bundled_path(spec) != spec:
             return spec
         if (bot_name := parse_bot_name(spec)) is not None:
@@ -57,7 +61,7 @@ class OpponentFileCopies:
             bundled_path = f"{OPPONENTS_FOLDER}/{stem}{suffix}{path.suffix}"
             existing_file = self._find_file(bundled_path)
             if existing_file is None or filecmp.cmp(existing_file, path, shallow=False):
-                break  # else another file has this path, so the next number is tried
+                break  # else a different file has this path, so try the next number
         self.files_to_copy[bundled_path] = path
         return bundled_path + player_suffix
 

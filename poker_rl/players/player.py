@@ -1,8 +1,8 @@
 """Interface and wrappers of players; functions that check action probabilities and sample actions.
 
-`to_dict()` returns the state of a player, which a snapshot stores: under the key `_target_` the
-dotted path of its class, its settings as plain values, and its weights as tensors.
-`from_dict(state, game, device)` builds the player again.
+A snapshot stores the state of a player, which `to_dict()` returns: the dotted path of its class
+(under the key `_target_`), its settings as plain values, and its weights as tensors.
+`from_dict(state, game, device)` builds the player from this state.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Player(Protocol):
         """Return the expected payoff of the seat to act at each table, [B] float64, in chips.
 
         The payoff is that of the whole hand. A critic estimates it from the seat's information set,
-        for the case that all seats play as in training. The result is None without a critic.
+        assuming that all seats play as in the critic's training. None if there is no critic.
         """
         return None
 
@@ -113,7 +113,7 @@ def player_from_dict(state: dict[str, Any], game: Game, device: Any) -> Any:
 
 
 class NonFiniteProbsError(ConfigError):
-    """Error raised if a player's probabilities are not finite, as after training diverged."""
+    """Error raised if a player's probabilities are not finite, such as after diverged training."""
 
     def __init__(self, player: Player | None = None) -> None:
         player_name = "a player" if player is None else f"the player {get_class_path(player)}"
@@ -156,7 +156,7 @@ def compute_checked_probs(
 
 @jit
 def _find_invalid_row(probs, legal_mask):  # type: ignore[no-untyped-def]
-    """Return the index of the first row that is no distribution over legal actions, else -1."""
+    """Return the index of the first row that is not a distribution over legal actions, else -1."""
     for row in range(len(probs)):
         missing_mass = 1.0
         for action in range(probs.shape[1]):

@@ -12,7 +12,7 @@
     tight:greedy                       the greedy version of a bot
 
 The headline player is the first one in a snapshot, see `Algorithm.players`. A snapshot file holds
-only data, no code: the classes that it names are looked up in this program.
+only data, no code: it names classes, which must be those of this program or of a plug-in.
 """
 
 from __future__ import annotations
@@ -51,7 +51,8 @@ def load_player(
 ) -> Player:
     """Load the player that a spec names.
 
-    The process then computes on one thread, unless `poker_rl.config.set_threads` was called before.
+    As a side effect, the process computes on one thread from now on, unless
+    `poker_rl.config.set_threads` was called before.
 
     Args:
         spec: a spec as in the module's docstring.
@@ -142,7 +143,7 @@ def resolve_distinct_specs(specs: Sequence[str]) -> list[str]:
 
 
 def resolve_file_and_player(spec: str) -> tuple[Path, str]:
-    """Return the snapshot file that a spec names, and the player in it, like `average.7:greedy`."""
+    """Return a spec's snapshot file, and the player's name in it, such as `average.7:greedy`."""
     path, name, instance, is_greedy = parse_trained_player_spec(spec)
     name = read_headline_player_name(path) if name is None else name
     instance_suffix = "" if instance is None else f".{instance}"

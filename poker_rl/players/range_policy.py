@@ -1,10 +1,10 @@
 """Policy of a player at public states with every hand that the seat to act may hold.
 
-A public state is what both seats see: the board and the actions so far. Each input feature depends
-either on the public state or on the hand of the seat to act. So for a network, D states and R hands
-need only D + R encodings instead of D * R. The first layer is linear, so it is also computed once
-for each state and once for each hand, and its two outputs are added for each pair of a state and a
-hand. A GPU computes the policy on the next boards while the CPU evaluates the previous ones.
+A public state is what both seats see: the board and the actions so far. The query is fast for a
+network in which each input feature depends either on the public state or on the hand of the seat to
+act: D states and R hands need only D + R encodings instead of D * R. The first layer is linear, so
+it is also computed once for each state and once for each hand, and its two outputs are added for
+each pair. A GPU computes the policy on the next boards while the CPU evaluates the previous ones.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class RepresentativeHands:
     representatives: np.ndarray  # index of each representative among all hands, [R]
     # Index in `representatives` for each of the H hands, [H]; -1 for hands with a board card.
     representative_of_hand: np.ndarray
-    # Decks [2, R, cards] that deal the board and a representative; `decks[s]` deal it to seat s.
+    # Decks [2, R, cards]: `decks[s, r]` deals the board, and representative r to seat s.
     decks: np.ndarray
 
 
@@ -120,7 +120,7 @@ class RangePolicyQuery:
         boards: Iterable[Board],
         on_progress: Callable[[int], object] = lambda rows: None,
     ) -> Iterator[list[BoardPolicy]]:
-        """Yield the policies on all boards, in lists; boards of one list are queried together.
+        """Yield lists of the policies on consecutive boards; a list is the result of one query.
 
         A network on a GPU computes the next list while the caller uses the present one. `states`
         [D] has one table in each public state of the boards' street. Before a list is yielded,
@@ -148,7 +148,10 @@ class RangePolicyQuery:
     def _split_boards_into_queries(
         self, boards: Iterable[Board], state_count: int, min_rows: int
     ) -> Iterator[list[tuple[Board, RepresentativeHands]]]:
-        """Yield consecutive boards in groups of at least `min_rows` pairs of a state and a hand."""
+        """Yield groups of consecutive boards, each board with its representative hands.
+
+        A group has at least `min_rows` pairs of a state and a hand; only the last may have fewer.
+        """
         group, row_count = [], 0
         for board in boards:
             group.append((board, self.find_representative_hands(board)))
@@ -176,7 +179,10 @@ def _wait_for_board_policies(
 
 
 def has_separable_features(player: Player) -> TypeGuard[NetworkPlayer]:
-    """Return whether each network input depends only on the public state or only on the hand."""
+    """Return whether a player is a network in which each input feature depends on one part only.
+
+    The two parts are the public state and the hand of the seat to act.
+    """
     return (
         isinstance(player, NetworkPlayer)
         and player.net_config.features in SEPARABLE_FEATURES

@@ -42,7 +42,7 @@ class TabularPlayer(Player):
 
 
 class PublicTabularPlayer(TabularPlayer):
-    """Tabular player of heads-up poker games that are too large to enumerate.
+    """Tabular player for heads-up poker games that are too large to enumerate.
 
     The table has a row for each combination of a board, a betting line (a sequence of actions) and
     a hand. Information sets that differ only by a permutation of suits share a row.

@@ -1,9 +1,9 @@
-"""Solution of a call or fold against an all-in, by CFR+ over the hands of both seats.
+"""Solution of the decision to call or fold against an all-in, by CFR+ over both seats' hands.
 
 After the all-in no decision follows, so the solved game has only two decisions. First the other
-seat decides with each hand whether to move all-in. If it does not, both seats are assumed to check
-or call until the showdown, unless the other seat prefers to fold. After the all-in, the seat to act
-calls or folds with each hand. CFR+ (arXiv:1407.5042) approximates an equilibrium of this game.
+seat decides with each hand whether to move all-in. If it does not, its hand is worth the better of
+two results: a fold, or a showdown after both seats only check or call. After the all-in, the seat
+to act calls or folds with each hand. CFR+ (arXiv:1407.5042) approximates an equilibrium.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ def compute_all_in_call_probs(
         folded: chips that the seat to act loses if it folds.
         checked: chips that the winner of a showdown wins if there is no all-in.
         other_folded: chips that the other seat loses if it folds instead of moving all-in.
+        iterations: number of iterations of CFR+.
     """
-    # All values are counterfactual: sums over the hands of the seat that does not decide.
+    # All values are counterfactual: sums over the range of the seat that does not decide.
     value_without_all_in = np.maximum(
         win_margins @ own_range * checked, is_disjoint @ own_range * -other_folded
     )

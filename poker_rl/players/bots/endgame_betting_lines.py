@@ -1,4 +1,4 @@
-"""Betting lines of one street for a search during play, with a short list of raises.
+"""Betting lines of one street for a search during play, which considers only some raises.
 
 A betting line is a sequence of actions. If any amount may be bet, a street has far too many lines.
 So the only raises enumerated are those of a few listed sizes, and those played on this street.
@@ -95,7 +95,10 @@ def enumerate_endgame_street_lines(
 
 
 def find_nearest_action(actions: np.ndarray, action: int) -> int:
-    """Return the index in `actions` [n] of an action or, if it is a raise, of the nearest raise."""
+    """Return the index in `actions` [n] of an action or, if it is a raise, of the nearest raise.
+
+    The nearest raise is the one whose ratio to `action` is closest to 1.
+    """
     distances = np.abs(np.log(np.maximum(actions, 1) / max(action, 1)))
     is_alternative = (actions == action) | ((actions >= RAISE) & (action >= RAISE))
     return int(np.where(is_alternative, distances, np.inf).argmin())

@@ -29,7 +29,7 @@ UNREACHED_WEIGHT = 1e-4
 
 @simd_jit(reorder_sums=False)
 def compute_response_values(lines, terminal_arrays, policy, ranges, policy_seat):
-    """Return what a best response to the policy of `policy_seat` wins with each of R hands, [R].
+    """Return the values of a best response to the policy of `policy_seat` with R hands, [R].
 
     These are counterfactual values in chips: the payoffs against each hand of `policy_seat` are
     weighted by `ranges[policy_seat]`. The module `betting_lines` explains the other arguments.
@@ -48,13 +48,16 @@ def compute_response_values(lines, terminal_arrays, policy, ranges, policy_seat)
 def run_discounted_cfr(
     lines, terminal_arrays, legal_mask, ranges, own_seat, range_share, opt_out_values, iterations
 ):
-    """Return the average policy at the D decisions of the street with each of R hands, [D, A, R].
+    """Return the average policy at the D decisions of the street with each of R hands, [D, K, R].
+
+    K is the number of choices at a decision, see `EndgameBettingLines`.
 
     Args:
         ranges: the range of each seat over the R hands that share no card with the board, [2, R].
+        own_seat: the seat for which the street is solved.
         opt_out_values: the other seat's value of opting out with each hand, as returned by
             `compute_response_values`, [R].
-        See `EndgameSolverBot` for the settings, and `betting_lines` for the other arguments.
+        range_share, iterations: see `EndgameSolverBot`; other arguments: see `betting_lines`.
     """
     hand_count, other_seat = ranges.shape[1], 1 - own_seat
     shape = *legal_mask.shape, hand_count

@@ -56,8 +56,8 @@ from poker_rl.players.player_loader import load_search_base_player
 from poker_rl.players.range_policy import RangePolicyQuery
 
 MAX_CACHED_BYTES = 2**28  # if the cached solutions take more, all of them are dropped
-MAX_CACHED_ALL_INS = 2**13  # 10 kB each; if there are more, all of them are dropped
-MAX_CACHED_BOARDS = 16  # boards whose arrays over pairs of hands are kept, 14 MB each
+MAX_CACHED_ALL_INS = 2**13  # results of 10 kB each; if there are more, all of them are dropped
+MAX_CACHED_BOARDS = 16  # boards whose arrays over pairs of hands are cached, up to 14 MB each
 EXPLORATION = 1e-3  # share of uniform play assumed for past actions, so that no range is empty
 
 
@@ -66,10 +66,10 @@ class EndgameSolution:
     """Solution of the last street for one seat."""
 
     lines: EndgameBettingLines
-    # Probabilities [D, K, R] of K choices at the D decisions with each of R possible hands. Use
-    # only those of the seat's own decisions.
+    # Probabilities [D, K, R] of K choices at the D decisions with each of the R hands that share no
+    # card with the board. Use only those of the seat's own decisions.
     policy: np.ndarray
-    row_of_hand: np.ndarray  # index of each hand among the possible hands, 0 for others, [H]
+    row_of_hand: np.ndarray  # index of each of all hands among these R hands, 0 for others, [H]
 
 
 @dataclass(kw_only=True)
@@ -162,7 +162,7 @@ class EndgameSolverBot(Bot):
         return probs
 
     def _replay(self, record: np.ndarray) -> np.ndarray:
-        """Return a table `record` [1] before each of its M actions and after the last, [M + 1]."""
+        """Return the M + 1 past states of the table `record` [1]: before each action, and now."""
         moves = int(record["moves"][0])
         tables = Tables(self._game, moves + 1, 0)
         tables.deal(decks=np.repeat(record["deck"], moves + 1, axis=0))
@@ -172,10 +172,10 @@ class EndgameSolverBot(Bot):
     def _find_decision(
         self, past_tables: np.ndarray, board_cards: np.ndarray
     ) -> tuple[EndgameSolution, int]:
-        """Return a solution with the decision at the last of the tables, and the decision's index.
+        """Return a solution that contains the present decision, and the index of this decision.
 
         The solution is for the seat to act; the index is in `solution.lines.street.decision_lines`.
-        `past_tables` is the result of `_replay`.
+        `past_tables` is the result of `_replay`, so its last table is the present one.
         """
         start_move = int(np.argmax(past_tables["street"] == self._last_street))
         moves, own_seat = len(past_tables) - 1, int(past_tables["to_act"][-1])
@@ -199,7 +199,7 @@ class EndgameSolverBot(Bot):
     def _get_solution(
         self, own_seat: int, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
     ) -> EndgameSolution:
-        """Return the result of `_solve_last_street`, which is cached for later decisions."""
+        """Return the result of `_solve_last_street` from the cache; compute it if missing."""
         key = bytes([own_seat]) + actions.tobytes() + board_cards.tobytes()
         if key not in self._solutions:
             cached_bytes = sum(solution.policy.nbytes for solution in self._solutions.values())
@@ -245,7 +245,7 @@ class EndgameSolverBot(Bot):
         return EndgameSolution(lines, solution.astype(np.float32), row_of_hand)
 
     def _get_own_call_probs(self, past_tables: np.ndarray, board_cards: np.ndarray) -> np.ndarray:
-        """Return the probability of calling an all-in with each of H hands, [H], from the cache.
+        """Return the result of `_solve_all_in` from the cache; compute it if missing.
 
         `past_tables` is the result of `_replay`; `board_cards` are those dealt so far.
         """
@@ -258,7 +258,7 @@ class EndgameSolverBot(Bot):
         return self._call_probs[key]
 
     def _solve_all_in(self, past_tables: np.ndarray, board_cards: np.ndarray) -> np.ndarray:
-        """Return the probability of calling the all-in at the last of `past_tables`, [H]."""
+        """Return the probability of calling the all-in at the last table with each hand, [H]."""
         before, now = past_tables[-2], past_tables[-1]
         own_seat, other_seat = int(now["to_act"]), int(before["to_act"])
         actions = now["line"][: len(past_tables) - 2].astype(np.int64)
@@ -278,7 +278,7 @@ class EndgameSolverBot(Bot):
             other_folded=float(before["paid"][other_seat]),
             iterations=self.iterations,
         )
-        # Win margins from a sample of boards differ a little between equivalent hands.
+        # Equivalent hands get their mean, since win margins from sampled boards differ a little.
         representatives, representative_of_hand = self._boards.find_hand_representatives(board)
         group = representative_of_hand[hands]
         sums = np.bincount(group, call_probs, len(representatives))

@@ -1,4 +1,4 @@
-"""Base class of the bots for hold'em, whose three choices are fold, call and bet.
+"""Base class of the bots for hold'em that choose between fold, call and bet.
 
 A bet is the smallest legal raise, unless a bot overrides `choose_bet_actions`; limit poker has only
 one size. A bot that chooses to bet calls if no raise is legal. A bot that chooses to fold checks if
@@ -33,7 +33,7 @@ STRONG_HAND_MIN_BET_PROB = 0.5  # `reference_bot` bets a strong hand with at lea
 
 @dataclass(kw_only=True)
 class FoldCallBetBot(Bot):
-    """Bot for games with two hole cards; a subclass adds `compute_choice_probs`."""
+    """Base class of bots that see two hole cards; subclasses define `compute_choice_probs`."""
 
     is_suit_invariant = True
 

@@ -99,9 +99,9 @@ def compute_chen_percentiles() -> np.ndarray:
 class SklanskyBot(FoldCallBetBot):
     """Bot that bets very high and tight hands, and calls with hands of looser ranges.
 
-    The ranges are in the module's docstring. It bets hands of the average range with probability
-    `average_range_bet_prob`, and else calls. It calls with very loose hands only while the street
-    has at most one bet, the big blind included, and folds all hands outside the ranges.
+    The ranges are in the module's docstring. The bot bets hands of the average range with
+    probability `average_range_bet_prob`, and else calls. It calls with very loose hands only while
+    the street has at most one bet, the big blind included. It folds all hands outside the ranges.
     """
 
     average_range_bet_prob: Probability
@@ -114,7 +114,7 @@ class SklanskyBot(FoldCallBetBot):
         bet, average = [0.0, 0.0, 1.0], [0.0, 1 - bet_prob, bet_prob]
         usual_plan = [bet, bet, average, call, call, fold]
         facing_more = [bet, bet, average, call, fold, fold]
-        # Its axes are: whether the street has more than one bet (0 or 1), the range, the choice.
+        # The axes are: whether the street has more than one bet (0 or 1), the range, the choice.
         self._choice_probs = np.array([usual_plan, facing_more])
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:

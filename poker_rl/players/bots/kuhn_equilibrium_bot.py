@@ -45,7 +45,11 @@ def find_situations_and_cards(records: np.ndarray) -> tuple[np.ndarray, np.ndarr
 
 
 def compute_equilibrium_bet_probs(alpha: float | np.ndarray) -> np.ndarray:
-    """Return the probabilities to bet (or call a bet) for each alpha, [..., situations, cards]."""
+    """Return the probabilities to bet or to call a bet, [..., situations, cards].
+
+    The leading axes are those of `alpha`. A situation is one of `FIRST_MOVE` to `AFTER_BET`; the
+    cards are jack, queen and king.
+    """
     a = np.asarray(alpha, float)[..., None, None]
     start = np.array([[0, 0, 0], [1 / 3, 0, 1], [0, 1 / 3, 1], [0, 1 / 3, 1]])
     slope = np.array([[1, 0, 3], [0, 0, 0], [0, 1, 0], [0, 0, 0]])

@@ -4,13 +4,15 @@ At a decision, the hidden cards are dealt again many times; all deals consistent
 information set are equally likely. Each such deal is called a world. In each world, every
 sufficiently likely action of the trained player is tried: then all seats play the trained player's
 policy until the hand ends, or until the bot's seat decides again, where the critic estimates the
-value. With Q(a) the mean value of action a over the worlds, the bot plays
+value. If Q(a) is the mean value of action a over the worlds, the bot plays the tried actions with
+probabilities proportional to
 
-    policy'(a)  ~  policy(a) exp(Q(a) / temperature)
+    policy(a) exp(Q(a) / temperature)
 
-which maximizes the expected value minus `temperature` times the Kullback-Leibler divergence from
-`policy`. Policy improvement by rollouts during play is an idea of G. Tesauro and G. Galperin
-("On-line policy improvement using Monte-Carlo search", 1996).
+Of all policies over these actions, this one maximizes the expected value minus `temperature` times
+the Kullback-Leibler divergence from `policy`. If only one action is likely enough, the bot plays
+`policy` unchanged. Policy improvement by rollouts during play is an idea of G. Tesauro and G.
+Galperin ("On-line policy improvement using Monte-Carlo search", 1996).
 
 The bot ignores what the past actions of the other seats reveal about their cards, so it suits games
 in which actions reveal little. Random numbers depend only on the seed and the information set, so
@@ -43,7 +45,7 @@ class LookaheadBot(Bot):
 
     policy: str  # spec of the player whose policy and critic are used
     worlds: Annotated[int, Range(1, 1e4)]  # number of deals in which each action is tried
-    # In the game's unit; low values depart further from `policy`.
+    # In the game's unit; with a low temperature, the bot departs further from `policy`.
     temperature: Annotated[float, Range(0, 1e9, exclude_low=True)]
     min_action_prob: Probability  # less probable actions are not tried, except the likeliest one
     seed: Seed
@@ -79,7 +81,7 @@ class LookaheadBot(Bot):
         return probs
 
     def _estimate_action_values(self, records: np.ndarray, actions: np.ndarray) -> np.ndarray:
-        """Return the value of one action at each of N tables, [N], in units such as big blinds."""
+        """Return the value of one action at each of N tables, [N], in the game's unit."""
         tables = self.build_tables(records)
         keys = tables.infoset_keys().view(np.uint8).reshape(len(records), -1)
         tables.load_records(records.take(np.repeat(np.arange(len(records)), self.worlds)))

@@ -6,8 +6,7 @@ N. Cesa-Bianchi, P. Fischer, 2002) to maximize its own payoff in chips. A simula
 and continues with a rollout, in which seats call or bet with equal probability and sometimes fold.
 The bot takes the choice with the most visits. UCB1 assumes rewards between 0 and 1, so the
 exploration term is scaled by the mean final pot of the simulations so far. If it were scaled by the
-pot at the node, a few chips before the flop, the bot would explore too little
-(docs/results/bots.md compares both).
+pot at the node, which has only a few chips before the flop, the bot would explore too little.
 
 The bot does not cheat: each simulation replaces all cards that its seat can't see. Random numbers
 depend only on the seed and the information set, so the bot is a fixed policy.
@@ -41,7 +40,7 @@ from poker_rl.players.bots.fold_call_bet_bot import (
 class MCTSBot(PokerBot):
     """Bot that takes the choice (fold, call or bet) that its simulations visited most often."""
 
-    # Each simulation needs a node of 72 bytes; a million take seconds per decision in hold'em.
+    # A simulation needs a node of 72 bytes; a million of them take seconds a decision in hold'em.
     simulations: Annotated[int, Range(1, 1e6)]
     exploration: NonNegativeFloat  # factor of the exploration term of UCB1
     rollout_fold_prob: Probability  # probability to fold at a move of a rollout
@@ -74,7 +73,7 @@ def run_searches(definitions, tables, scratch, settings, out):
     simulations, exploration, rollout_fold_prob, seed = settings
     child = np.empty((simulations, CHOICE_COUNT), np.int64)  # index of the next node; 0 if none
     visits = np.empty((simulations, CHOICE_COUNT), np.int64)
-    chips_won = np.empty((simulations, CHOICE_COUNT))  # sum of payoffs of the seat that chose
+    chips_won = np.empty((simulations, CHOICE_COUNT))  # sum of the payoffs of the seat that chooses
     path = np.empty((MAX_MOVES, 3), np.int64)  # node, seat and choice of each move
     winnings = np.empty(MAX_SEATS, np.int64)
     is_legal = np.empty(CHOICE_COUNT, np.bool_)

@@ -1,9 +1,9 @@
 """Bot that estimates its equity against the ranges of its opponents and compares it with pot odds.
 
 Equity is the share of the pot that a seat wins on average if all remaining hands go to the
-showdown. Each sample deals every live opponent a hand of its range, and the board cards to come. A
-range contains the best hands; the more often an opponent raised, the smaller is its range. For
-raises before the flop, the best hands are those with the most points by B. Chen's formula; for
+showdown. Each sample deals the board cards to come, and a hand of its range to every opponent that
+has not folded. A range contains the best hands; it gets smaller with each raise of the opponent.
+For raises before the flop, the best hands are those with the most points by B. Chen's formula; for
 later raises, those that are the strongest on the current board. Some of the samples ignore the
 ranges, because a raise may also be a bluff or a draw. All settings are our choice.
 
@@ -44,7 +44,7 @@ from poker_rl.players.bots.fold_call_bet_bot import (
 )
 from poker_rl.players.bots.hole_card_bots import compute_chen_percentiles
 
-# Attempts to sample a hand of a range that contains no dealt card; after them, any hand is dealt.
+# Attempts to sample a hand without dealt cards from a range; if all fail, any hand is dealt.
 MAX_TRIES = 50
 
 
@@ -78,7 +78,7 @@ class PotOddsBot(FoldCallBetBot):
         if not self.share_after_raises:
             raise ConfigError("share_after_raises: [] is empty; give shares such as [1.0, 0.5]")
         self._percentiles = compute_chen_percentiles()
-        # `sort_suits` needs games whose first street deals no board cards.
+        # `sort_suits` is only complete in games whose first street deals no board cards.
         self.is_suit_invariant = not game.definitions["shown"][:, 0].any()
 
     def compute_choice_probs(self, records: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
@@ -91,8 +91,8 @@ class PotOddsBot(FoldCallBetBot):
 
         The pot odds are the chips of a call divided by the pot after the call.
         """
-        # With sorted suits, tables that differ only by a permutation of suits get equal random
-        # numbers. Only the copy is changed.
+        # Sort the suits of a copy, so that tables that differ only by a permutation of suits get
+        # equal random numbers.
         tables = self.build_tables(copy_records(records))
         definitions = tables.gather_definitions()
         sort_suits(definitions, tables.records)
@@ -241,9 +241,9 @@ def select_strongest_range(
 def deal_hand_from_range(table, dealt_bits, range_hands, any_hand_prob, out):
     """Write random hole cards of an opponent into `out`; return `dealt_bits` with their bits set.
 
-    They are a hand of `range_hands` (see `select_strongest_range`). With probability
-    `any_hand_prob`, or if no sampled hand of the range is free of dealt cards, they are any two
-    undealt cards instead.
+    The hole cards are a hand of `range_hands` (see `select_strongest_range`). They are any two
+    undealt cards with probability `any_hand_prob`, if `range_hands` is empty, or if each of
+    `MAX_TRIES` sampled hands has a dealt card.
     """
     count = len(range_hands)
     if count and random_uniform(table) >= any_hand_prob:

@@ -75,7 +75,7 @@ def is_better_than_top_pair(cards: np.ndarray, board_count: np.ndarray) -> np.nd
 
 
 def has_draw(cards: np.ndarray) -> np.ndarray:
-    """Return whether the hand and board in each row [B, 7] have a draw, [B]; -1: no card."""
+    """Return whether each row of hole cards and board [B, 7] has a draw, [B]; -1 is no card."""
     # Index 0 marks the cards of the board; index 1 marks these and the hole cards.
     is_held = np.zeros((2, len(cards), MAX_RANKS, MAX_SUITS), bool)
     for i, seen_cards in enumerate([cards[:, MAX_HOLE_CARDS:], cards]):
