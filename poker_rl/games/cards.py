@@ -1,8 +1,8 @@
 """Cards and their notation.
 
-A card is the integer `rank * suit_count + suit`. Ranks count from 0, the lowest. The ace is rank
-12, so a deck of fewer ranks has no ace. Short-deck hold'em is the exception: there the ace is the
-highest of the nine ranks.
+A card is the integer `rank * suit_count + suit`. Ranks count from 0, the lowest. In poker the ace
+is rank 12, so a deck of fewer ranks has no ace. Short-deck hold'em is the exception: there the ace
+is the highest of the nine ranks.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Views of tables: plain values that a web page, a terminal or a text can display.
+"""Views of tables: plain values that a web page, a terminal or a text file can show.
 
 Code that displays a view needs no knowledge of the rules. A view is built for one viewer and holds
 only information that this viewer may have.
@@ -24,7 +24,7 @@ class SeatView:
     hidden_card_count: int  # number of cards held that the viewer may not see
     bet: int = 0  # chips put in on this street; 0 in games without bets
     paid: int = 0  # chips put in during the whole hand
-    stack: int | None = None  # chips left to bet; None if stacks are unlimited
+    stack: int | None = None  # chips left to bet; None if unlimited, or in games without bets
     folded: bool = False
     notes: tuple[str, ...] = ()  # notes for display, such as "button", "big blind", "all-in"
 
@@ -106,5 +106,5 @@ class DisplayedGame(Game):
         return tables.records
 
     def get_bet_range(self, record: np.void) -> BetRange | None:
-        """Return the range of legal bets if the game allows any number of chips, else None."""
+        """Return the range of legal bets if any number of chips may be bet now, else None."""
         return None

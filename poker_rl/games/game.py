@@ -18,8 +18,8 @@ These five are enough to train and to evaluate by matches. Four more are optiona
     infoset(game, table, seat, out) write the key of the information set as bytes; for exact
                                     evaluation, solvers and bots that search
     observe_history(game, table, seat, out)
-                                    write the actions so far, one per row (only the newest if `out`
-                                    is too short); return their number; for recurrent networks
+                                    write the newest actions that fit into `out`, one per row;
+                                    return the number of all actions so far; for recurrent networks
     observe_hidden_cards(game, table, seat, out)
                                     write the cards hidden from a seat; for a perfect-information
                                     critic
@@ -94,7 +94,7 @@ class Game(ABC):
     name: str
     unit: str  # name of the unit of results, such as ante, big blind or point
     unit_chips: PositiveInt  # number of chips in one unit
-    hand_noun: ClassVar[str] = "hand"  # the game's word for the play from one deal to the end
+    hand_noun: ClassVar[str] = "hand"  # the word for a hand in this game; in Big 2 it is "game"
 
     @property
     @abstractmethod
@@ -161,9 +161,9 @@ class Game(ABC):
         return perm(int(self.definitions["cards"][0]), int(self.definitions["dealt"][0]))
 
     def list_deals(self) -> np.ndarray:
-        """Return all deals, each as the first `dealt` cards of the deck, [deals, dealt] int8.
+        """Return all deals, each as the first `dealt` cards of the deck, [deals, dealt] integers.
 
-        Raise ConfigError if the game has too many deals or if not all are equally likely.
+        A subclass may raise ConfigError if its deals are too many or not equally likely.
         """
         cards, dealt = (int(self.definitions[key][0]) for key in ("cards", "dealt"))
         return np.array(list(permutations(range(cards), dealt)), np.int8)
@@ -179,9 +179,10 @@ class Game(ABC):
     def infoset_name(self, record: np.void) -> str:
         """Return the information set of the seat to act as text.
 
-        The text has up to three words, as in `1 Ks|Qh rc`: the seat, the cards that it sees and the
+        The usual text has three words, as in `1 Ks|Qh rc`: the seat, the cards that it sees and the
         actions so far. In plots of a policy the cards label the rows and the actions label the
-        columns. By default the second word is the key in hexadecimal and the third is missing.
+        columns; there is no plot if a text has more words. By default the second word is the key in
+        hexadecimal and the third is missing.
         """
         seat, key = int(record["to_act"]), np.zeros(self.infoset_key_size, np.uint8)
         if len(key):

@@ -17,8 +17,8 @@ from poker_rl.games.game import Game
 from poker_rl.games.sequence_form import build_sequence_form
 from poker_rl.games.tables import Tables, tables_from_records
 
-MAX_BYTES = 4 * 10**9  # memory for building a tree; most machines have this much
-MAX_CACHED_TREES = 4  # a tree may take `MAX_BYTES` of memory
+MAX_BYTES = 4 * 10**9  # limit on the memory for building a tree; most machines have this much
+MAX_CACHED_TREES = 4  # only a few trees, since each may take gigabytes of memory
 
 
 class GameTree:
@@ -60,7 +60,7 @@ class GameTree:
         }
         owner = arrays["records"]["to_act"].astype(np.int8)
         order = np.argsort(owner, kind="stable")
-        # The new index of each information set, and at the end that of "none", -1
+        # The new index of each information set; index -1, which stands for none, stays -1.
         new_index = np.append(np.argsort(order), -1).astype(np.int32)
         self.parent = arrays["parent"].astype(np.int32)
         self.seat: np.ndarray = arrays["seat"]
@@ -150,14 +150,15 @@ def get_tree(game: Game) -> GameTree:
 def count_nodes(game: Game, limit: int) -> int:
     """Return the number of nodes of the game's tree.
 
-    If there are more than `limit`, or if the game cannot be enumerated, return more than `limit`.
+    If there are more than `limit`, or if the game has several definitions or no rule `infoset`,
+    return some number greater than `limit`.
     """
     if len(game.definitions) > 1 or not game.infoset_key_size:
         return limit + 1
     deal_count = node_count = game.count_deals()
     tables = Tables(game, 1, 0)
     tables.deal()
-    while True:  # all deals have the same betting lines, so count those of one deal
+    while True:  # in a `GameTree` all deals have the same betting lines, so count those of one
         decision_rows = np.flatnonzero(tables.records["over"] == 0)
         mask = tables.legal_mask(decision_rows)
         node_count += int(mask.sum()) * deal_count

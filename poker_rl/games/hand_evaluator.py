@@ -139,9 +139,10 @@ LOW_RANKS_INDEX, HIGH_RANKS_INDEX, STRENGTHS, FLUSH_STRENGTHS = build_strength_t
 def evaluate_hand(cards: Any, card_count: int, suit_count: int, short_deck: Any = False) -> Any:
     """Return the strength of the best five of the first `card_count` cards, as an int32.
 
-    A larger strength wins the showdown. Exactly three cards are ranked as in three-card poker:
-    straight flush, three of a kind, straight, flush, pair, high card. Strengths are comparable only
-    between hands with the same number of cards. `short_deck`: rank hands as in short-deck hold'em.
+    A larger strength wins the showdown. Exactly three cards are ranked as in three-card poker, from
+    the best: straight flush, three of a kind, straight, flush, pair, high card. Strengths are
+    comparable only between hands with the same number of cards. With `short_deck`, hands of other
+    sizes are ranked as in short-deck hold'em.
     """
     if card_count == THREE_CARD_HAND:
         return evaluate_three_card_hand(cards, suit_count)
@@ -206,7 +207,7 @@ def evaluate_best_five(cards: Any, card_count: int, suit_count: int) -> Any:
     With fewer than five cards, there are no straights or flushes.
     """
     key = EMPTY_HAND_KEY
-    for i in range(MAX_HAND_CARDS):  # a constant bound unrolls the loop: three times as fast
+    for i in range(MAX_HAND_CARDS):  # a constant bound lets the compiler unroll the loop
         if i == card_count:
             break
         # An unsigned index avoids the test for a negative one.

@@ -39,10 +39,10 @@ def replay_hand(game: Game, history: HandHistory) -> Iterator[np.ndarray]:
 
 
 class TablePacker:
-    """Packer that stores poker tables in replay buffers as rows of bytes.
+    """Converter of poker tables to rows of bytes, which take less memory in a replay buffer.
 
-    A row has only the cards and the actions, `row_bytes` in all; a table's record has at least 768
-    bytes.
+    A row has `row_bytes` bytes: the cards, the index of the definition and the actions. The record
+    of a poker table has at least 768 bytes.
     """
 
     def __init__(self, game: Game) -> None:

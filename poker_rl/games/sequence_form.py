@@ -33,7 +33,8 @@ class SequenceForm(NamedTuple):
     A run is a range of adjacent information sets of one part. A leaf combines all terminal nodes
     that have the same last edge of every seat. The leaf arrays have a column for each pair of a
     leaf and a seat, seats * L in all, sorted into P + seats groups. Group p < P has the columns
-    whose seat makes its last move in part p. Group P + s has those of seat s without a move of s.
+    whose seat makes its last move before the leaf in part p. Group P + s has the columns of seat s
+    in which s makes no move before the leaf.
     """
 
     previous_edge: np.ndarray  # owner's last edge before each infoset (root if none), [I] uint32
@@ -42,9 +43,11 @@ class SequenceForm(NamedTuple):
     run_start: np.ndarray  # first information set of each run, ordered by part, then by depth, [R]
     run_end: np.ndarray  # 1 + the last information set of each run, [R]
     first_run_of_part: np.ndarray  # first run of each part, and at the end R, [P + 1]
-    # Last edges before each column's leaf; row 0: of its seat, row k: of the k-th seat to its left.
-    leaf_edge: np.ndarray  # [seats, seats * L]
-    # For each column, the chips that its seat wins, times the probability of the deal, [seats * L].
+    # The last edges before the leaf of each column. Row 0 has the edge of the column's seat, row k
+    # that of the k-th seat after it in turn order, [seats, seats * L].
+    leaf_edge: np.ndarray
+    # For each column, the chips won by its seat times the probability of the deal, as a sum over
+    # the terminal nodes of its leaf, [seats * L].
     leaf_payoff: np.ndarray
     # First column of each group, and at the end the number of columns, [P + seats + 1].
     first_column_of_group: np.ndarray
@@ -143,10 +146,11 @@ def _compute_last_own_edges(tree: GameTree) -> np.ndarray:
 
 
 def _merge_equal_leaves(edges: np.ndarray, payoffs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Merge those of T terminal nodes at which every seat has the same last edge.
+    """Merge terminal nodes into one leaf if the last edge of every seat is the same at all of them.
 
-    `edges` [T, seats] are these edges; `payoffs` [T, seats] of merged nodes are added up. Return
-    the edges and payoffs of the L leaves, [L, seats], in the order of their first nodes.
+    `edges` [T, seats] are the last edges at T terminal nodes. The `payoffs` [T, seats] of merged
+    nodes are added up. Return the edges and payoffs of the L leaves, both [L, seats]; leaves are in
+    the order of their first nodes.
     """
     row_class = np.zeros(len(edges), np.int64)
     for column in edges.T.astype(np.int64):

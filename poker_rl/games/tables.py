@@ -240,7 +240,7 @@ def check_decks(game: Game, decks: np.ndarray, variants: np.ndarray) -> None:
 
 @jit
 def _find_wrong_deck(decks, variants, dealt, cards):  # type: ignore[no-untyped-def]
-    """Return the index of the first row of `decks` with missing or invalid cards, or -1."""
+    """Return the index of the first row of `decks` with missing, invalid or equal cards, or -1."""
     last_row_of_card = np.full(cards.max(), -1)
     for i in range(len(decks)):
         if decks.shape[1] < dealt[variants[i]]:

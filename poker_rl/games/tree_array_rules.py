@@ -3,9 +3,9 @@
 Arrays of a definition describe the N nodes: `owner` is the seat to act, OVER or CHANCE; the
 children of a node are adjacent, from `first_child` on. The entry of `index` is the information set
 of a decision node, the row of `payoff` for a terminal node, and for a chance node the number of
-chance nodes before it on its path. The "cards" of the deck are the numbers of all deals; the first
-one after shuffling, d, is played: it leads from chance node n to the child
-`first_child[n] + outcome[d, index[n]]`.
+chance nodes before it on the path from the root. The "cards" of the deck are the numbers of all
+deals. The first number of the shuffled deck, d, is the deal in play, and leads from a chance node n
+to the child `first_child[n] + outcome[d, index[n]]`.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ def build_table_dtype(deal_count: int, max_moves: int) -> np.dtype[np.void]:
         ("draws", "u8"),
         ("node", "i4"),
         ("moves", "i2"),
-        ("error", "i2"),  # 1 + the last action if it was illegal, else 0
+        ("error", "i2"),  # 1 + an illegal action, 32767 for one that does not exist, else 0
         ("to_act", "u1"),
         ("over", "i1"),
         ("variant", "u1"),
-        ("deck", "i2", deal_count),  # shuffled deals, of which the first is played
+        ("deck", "i2", deal_count),  # shuffled numbers of deals; the first is the deal in play
         ("line", "i2", max_moves),
     ]
     return np.dtype(fields)
@@ -96,7 +96,7 @@ def payoffs(game, table, out):
 
 @jit
 def observe(game, table, seat, out):
-    """Write the features of a seat's information set; zeros if another seat is to act."""
+    """Write the features of a seat's information set; zeros unless this seat is to act."""
     fill_zeros(out)
     if not table.over and seat == table.to_act:
         for i in range(len(out)):
@@ -105,7 +105,7 @@ def observe(game, table, seat, out):
 
 @jit
 def infoset(game, table, seat, out):
-    """Write the number of the seat's information set in base 255; zeros if another seat acts.
+    """Write the number of a seat's information set in base 255; zeros unless the seat is to act.
 
     The lowest digit comes first. Digits are stored as 1 to 255, never 0, since NumPy strips zeros
     from the end of byte strings.

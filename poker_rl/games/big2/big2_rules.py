@@ -64,7 +64,7 @@ TABLE_DTYPE = np.dtype(
         ("draws", "u8"),
         ("played", "i8", SEATS),  # bit c is 1 if the seat has played card c
         ("strength", "i2"),  # strength of the hand to beat; NO_COMBINATION if there is none
-        ("error", "i2"),  # 1 + the last action if it was illegal, else 0
+        ("error", "i2"),  # 1 + an illegal action, 32767 for one that does not exist, else 0
         ("to_act", "u1"),
         ("size", "i1"),  # number of cards of the hand to beat; 0 if there is none
         ("passes", "i1"),  # number of passes since the hand to beat was played

@@ -75,7 +75,10 @@ def start(game, table):
 
 @jit
 def mark_action_feature(game, table, action):
-    """Append to `table.mark` the index of the observation feature that an action sets."""
+    """Append to `table.mark` the index of the observation feature that an action sets.
+
+    If the observation has no feature for folds (`type_count` is 2), a fold is not appended.
+    """
     action_type = RAISE - action  # 0 raise, 1 call, 2 fold
     cell = (table.to_act * game.streets + table.street) * game.raise_levels + table.raises
     table.mark[table.marks] = cell * game.type_count + action_type
@@ -92,7 +95,8 @@ def can_fold(table):
 def can_raise(game, table):
     """Return whether the seat to act may raise by the rules in the module's docstring.
 
-    In no-limit nobody may after `game.last_raise` actions, as a table records only `MAX_MOVES`.
+    With stacks, an opponent must have chips left to call the raise. In no-limit nobody may raise
+    after `game.last_raise` actions, because a table can record at most `MAX_MOVES` actions.
     """
     if not has_stacks(table):
         return table.raises < game.max_raises[table.street]
@@ -123,7 +127,7 @@ def compute_min_raise_increment(game, table):
 
 @jit
 def compute_min_raise_to(game, table):
-    """Return the chips that the smallest no-limit raise raises to; a raise must be legal."""
+    """Return the chips that the smallest no-limit raise raises to, if a raise is legal."""
     return min(table.price + compute_min_raise_increment(game, table), game.stack[table.to_act])
 
 
@@ -196,7 +200,8 @@ def legal(game, table, mask):
 def step(game, table, action):
     """Play one action of the seat to act; an illegal one only sets `table.error`.
 
-    Compute the values of all cases and then select: the CPU would often mispredict branches.
+    The code computes the values of all cases and then selects one, since the CPU would often
+    mispredict branches.
     """
     folds = (action == FOLD) & can_fold(table)
     target = 0

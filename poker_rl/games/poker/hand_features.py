@@ -1,7 +1,7 @@
-"""Features of hands of hold'em: which hands a hand beats on the board, and what it may become.
+"""Features of hold'em hands: the share of hands that a hand beats, and its possible categories.
 
-A network that sees only which cards are held has to learn the ranking of hands by itself. With
-these features it need not.
+A network that sees only the cards themselves has to learn the ranking of hands. With these features
+it need not.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def compute_share_beaten(cards, board_count, known, strength):
     for i in range(board_count):
         suit_counts[cards[i] % MAX_SUITS] += 1
     doubled_wins = hand_count = 0
-    # Three-card hands of one board card have flushes, too.
+    # Two hole cards and a single board card make a three-card hand, which may be a flush, too.
     if suit_counts.max() >= MIN_FLUSH_BOARD_CARDS or board_count + 2 == THREE_CARD_HAND:
         for first in range(MAX_RANKS * MAX_SUITS):
             if not known >> first & 1:

@@ -28,7 +28,8 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
 
     If `bet_sizes` is empty, action k >= 2 is a raise to k chips, counted over the whole hand.
     Otherwise action 2 + i raises by the share `bet_sizes[i]` of the pot after calling, rounded to
-    whole chips and limited to legal raises. See `betting` for `short_bets_reopen`.
+    whole chips and limited to legal raises; a bet size of `all_in` raises to the whole stack. See
+    `betting` for `short_bets_reopen`.
     """
 
     stacks: StackSize | list[StackSize]
@@ -70,7 +71,7 @@ class NoLimitPoker(PokerGame, DisplayedPoker):
         return max(self.starting_stacks)
 
     def _bound_raise_count(self, seats: int) -> int:
-        """Return an upper bound of a hand's raises: full raises plus one short all-in per seat."""
+        """Return a limit on the raises in a hand: full raises plus one short all-in per seat."""
         return (self.max_chips_per_seat - max(self.live_forced_bets)) // self.min_bet + seats
 
     @property

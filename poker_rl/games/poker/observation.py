@@ -23,9 +23,10 @@ def observe(game, table, seat, out):
 
     [seat_slots, streets, raise_levels, type_count]
                1 if there was an action of this seat (counted from the observer), on this street,
-               after this number of raises, of this type (raise, call, fold). If blinds differ by
-               seat, the largest counts as a raise, smaller ones as calls. Slots without a seat are
-               marked by a fold before any raise, which no real seat can make
+               after this number of raises (the last index: this many or more), of this type (raise,
+               call, fold). If blinds differ by seat, the largest counts as a raise, smaller ones as
+               calls. Slots without a seat are marked by a fold before any raise, which no real seat
+               can make
     [cards]    the observer's hole cards
     [cards]    board cards, a block for each street that deals some
 
@@ -90,9 +91,10 @@ def observe_history(game, table, seat, out):
     [streets]     the street
     [3]           fold, call or raise
     [1]           chips put in by this action, as a share of the most that a seat can put in
-    [2]           only with stacks: the starting stack of the seat, and the share of it that is left
+    [2]           only with stacks: the starting stack of the seat, as a share of the same amount,
+                  and the share of this stack that is left
 
-    A fold that ends a hand may be missing.
+    If `type_count` is 2 (a game for two seats only), the fold that ends a hand is missing.
     """
     chips_in = table.rank
     blinds = 0
@@ -144,9 +146,11 @@ def observe_hidden_cards(game, table, seat, out):
 
 @jit
 def infoset(game, table, seat, out):
-    """Write the key of an information set: number of seats, seat, actions, hole cards and board.
+    """Write the key of an information set.
 
-    Cards dealt together are sorted. An action takes one byte, in no-limit two.
+    The key has the number of seats, the seat, the number of actions, the actions, the hole cards of
+    the seat and the visible board cards. Cards dealt together are sorted. An action takes one byte,
+    in no-limit two.
     """
     fill_zeros(out)
     out[0] = game.seats << 4 | seat

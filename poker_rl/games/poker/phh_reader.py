@@ -1,8 +1,8 @@
 """Reader of hold'em hands in the PHH format, which PokerKit parses (Kim, arXiv:2312.11753).
 
 A hand is replayed by the rules of a game with the same blinds, bets and stacks in units of the big
-blind. In place of cards that the file does not show, any unused ones are dealt. Only decisions of
-seats whose own cards are known are returned, and none of these seats sees a card dealt in this way.
+blind. Cards that the file does not show are replaced by arbitrary unused ones. Only decisions of
+seats whose own cards are known are returned, and none of these seats sees a replacement.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ def read_decisions(
         round_amounts: whether to replace an illegal amount of a raise by the nearest legal one.
 
     Raises:
-        ConfigError: if a file is not in the PHH format, or has no decision of the player.
+        ConfigError: if a file is not in the PHH format, if no hand can be replayed by the rules of
+            the game, if no file has a decision of the player, or if PokerKit is not installed.
     """
     check_optional_packages("review", str(path), "pokerkit")
     check_phh_support(game)
@@ -193,7 +194,7 @@ def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> 
 
 
 def _parse_amount(value: Any) -> Any:
-    """Return a value as a fraction; infinity, as a stack of unknown size, remains a float.
+    """Return a value as a fraction; infinity, for a stack of unknown size, is returned as a float.
 
     Raise ValueError if its text is long or has an exponent: such a number could fill the memory.
     """
@@ -204,7 +205,10 @@ def _parse_amount(value: Any) -> Any:
 
 
 def _find_amount_per_chip(game: PokerGame, history: Any) -> Fraction:
-    """Return the file's amount for one chip; raise UnsupportedHandError if the stakes differ."""
+    """Return the amount in the file that is worth one chip of the game.
+
+    Raise UnsupportedHandError if the blinds, antes, bets or stacks of the file are other ones.
+    """
     unit: Fraction = _parse_amount(max(history.blinds_or_straddles)) / max(game.blinds)
     stakes = build_phh_stakes(game)
     del stakes["variant"]

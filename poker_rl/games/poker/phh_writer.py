@@ -1,9 +1,10 @@
 """Export of hold'em hands to the PHH format, which PokerKit replays (Kim, arXiv:2312.11753).
 
 PHH lists the players in the order of this project's seats. Fixed limit in PHH allows one more raise
-before the flop than this project does. PHH has no unlimited stacks, so a hand with them is written
-with stacks one chip larger than the most that a seat can put in. If a pot does not divide evenly,
-PokerKit may give the odd chips to other winners; `finishing_stacks` follow this project's rules.
+before the flop than the limit hold'em games of this project do. PHH has no unlimited stacks, so a
+hand with them is written with stacks one chip larger than the most that a seat can put in. If a pot
+does not divide evenly, PokerKit may give the odd chips to other winners; `finishing_stacks` follow
+this project's rules.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Parser of poker positions, which are written as hand, board and actions.
 
-The notation is that of the transcripts in `tests/games`; docs/advise.md explains it.
+docs/advise.md explains the notation.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ def parse_position(
     Args:
         seat_count: number of players; may be None if the game has a fixed number.
         hand: the hole cards of the seat to act, such as `AsKd`, or a class of hands.
+        board: all board cards dealt so far, such as `Qh7d2c`; "" if there are none.
         actions: all actions since the deal, such as `r c / b r`.
 
     Raises:

@@ -37,7 +37,7 @@ def observe_sorted(game, table, seat, out):
 
 @jit
 def observe_sorted_log_chips(game, table, seat, logarithms, out):
-    """Write `observe_sorted`, but replace each feature that means k > 0 chips by `logarithms[k]`.
+    """Write the observation of `observe_sorted`, with `logarithms[k]` for features of k > 0 chips.
 
     The game needs stacks. A flag of 1 is replaced as if it meant the most chips a seat can put in.
     """

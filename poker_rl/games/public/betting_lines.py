@@ -6,8 +6,8 @@ depend on the cards, so all deals have the same betting lines.
 In the passes, `lines` is the result of `pack_line_arrays` for a street with N lines, and H is the
 number of hands. `policy` [D, A, H] has the probability of each of A actions at each of the D lines
 after which a seat decides, with each hand; it is arbitrary for hands that share a card with the
-board, because their reach is 0. Adjacent hands are adjacent in memory, so that SIMD instructions
-can process several of them at once.
+board, because their reach is 0. Hands are the last axis, so the values of several hands are
+adjacent in memory and SIMD instructions can process them at once.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class StreetLines:
     decision_lines: np.ndarray  # the lines after which a seat acts on this street, [D]
     decision_records: np.ndarray  # a table after each decision line, with arbitrary cards, [D]
     legal_mask: np.ndarray  # legal actions after each decision line, [D, A]
-    # Lines that end the street but not the hand, in the order in which they enter the next street.
+    # Lines after which the next street begins, in the order in which they enter it. After an
+    # all-in and a call, the line enters all later streets, on which no seat acts.
     continuing_lines: np.ndarray
     terminal_lines: np.ndarray  # the lines that end the hand on this street, [E]
     is_fold: np.ndarray  # whether each terminal line ends with a fold, [E]
@@ -50,7 +51,7 @@ class StreetLines:
 
 
 def build_street_lines(game: Game) -> list[StreetLines]:
-    """Return the betting lines of each street of a heads-up game."""
+    """Return the betting lines of each street; raise ConfigError if they exceed `MAX_LINES`."""
     tables = Tables(game, 1, 0)
     tables.deal()
     records, streets, lines_left = tables.records, [], MAX_LINES
@@ -71,8 +72,8 @@ def enumerate_street_lines(
     """Return the lines of one street, and a table for each line that enters the next street.
 
     `entering_records` has a table for each line after which this street begins. `get_action_mask`
-    returns the actions to enumerate at B tables, [B, A]. Raise ConfigError if the street has more
-    than `max_lines` lines.
+    returns a mask of the actions to enumerate at B tables, [B, A]. Raise ConfigError if the street
+    has more than `max_lines` lines.
     """
     tables = Tables(game, 0, 0)
     level_records, levels, legal_masks, line_count = entering_records, [], [], 0
@@ -199,7 +200,8 @@ def propagate_policy_values(lines, policy, value_seat, values):
 def propagate_best_response_values(lines, line_values):
     """Propagate the values [N, 2, H] of each seat's best response from the last lines to the first.
 
-    A hand's value at a line is the maximum over the next lines if its seat acts, else their sum.
+    Before the call the values at decision lines are 0. A hand's value at a line is the maximum of
+    its values at the next lines if its seat acts, else their sum.
     """
     entering_count, parent, _, seat, _ = lines
     has_value = np.zeros(len(parent), np.bool_)
@@ -216,7 +218,7 @@ def propagate_best_response_values(lines, line_values):
 
 @simd_jit(reorder_sums=False)
 def normalize_positive_weights(weights, legal_mask, policy):
-    """Write `policy` [D, A, R] proportional to the positive weights, uniform if there are none."""
+    """Write `policy` [D, A, R] of R hands: proportional to positive weights, else uniform."""
     total = np.empty(weights.shape[2])
     for d in range(weights.shape[0]):
         legal_count = legal_mask[d].sum()

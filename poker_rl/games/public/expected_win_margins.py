@@ -52,8 +52,8 @@ def compute_win_margins(
     boards = np.hstack([np.tile(board_cards, (len(completions), 1)), completions]).astype(np.int8)
     strengths = np.empty((len(boards), len(ranges.hands)), np.uint16)
     _fill_strengths(ranges.hands, boards, *ranges.ranking_rules, strengths)
-    # A hand that shares a card with the board is blocked. Its strength, `BLOCKED_STRENGTH`, has
-    # become 65535 here, so that no hand beats it; its rank is 0, so that no hand loses to it.
+    # A hand that shares a card with the board is blocked. Its strength, `BLOCKED_STRENGTH`, is
+    # 65535 as uint16, so that no hand beats it; its rank is 0, so that no hand loses to it.
     ranks = strengths + np.uint16(1)
     net_wins = np.zeros((len(own_hands), len(ranges.hands)), np.int16)
     _count_net_wins_by_pair(own_hands, strengths, ranks, net_wins)
@@ -72,7 +72,7 @@ def _fill_strengths(hands, boards, suits, short_deck, strengths):
 
 @jit
 def _count_net_wins_by_pair(own_hands, strengths, ranks, net_wins):
-    """Add boards won minus boards lost by each own hand against each hand to `net_wins` [R, H]."""
+    """Add to `net_wins` [R, H] the number of boards won minus lost by own hand r against hand h."""
     for r in range(len(own_hands)):
         for i in range(len(ranks)):
             own_rank = ranks[i, own_hands[r]]

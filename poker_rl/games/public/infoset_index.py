@@ -70,7 +70,12 @@ class InfosetIndex:
 
     @cached_property
     def _packed_tree(self) -> tuple[np.ndarray, ...]:
-        """The arrays with which `_fill_rows` looks up boards, hands and betting lines."""
+        """The arrays with which `_fill_rows` looks up boards, hands and betting lines.
+
+        At `child_offset[node] + key`, with the key of the new cards (see `encode_sorted_cards`),
+        `child_index` has the child of the node, and `permutation_of_edge` has the suit permutation
+        that converts the new cards to those of the child.
+        """
         game, nodes = self.tree.game, self.nodes
         key_counts = [
             game.deck_size ** game.board_cards[node.street + 1] if node.children else 0

@@ -2,8 +2,8 @@
 
 A range is a vector over the hands of a game, in the order of `Ranges.hands`; it is 0 for hands that
 share a card with the board. The value of a hand against a range excludes the hands that share a
-card with it. Running sums over sorted hands give the values of all H hands in O(H) time (Johanson
-et al., "Accelerating best response calculation in large extensive games", 2011).
+card with this hand. Running sums over sorted hands give the values of all H hands in O(H) time
+(Johanson et al., "Accelerating best response calculation in large extensive games", 2011).
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def gather_transposed_rows(reach, rows, hand_order):
 
 @simd_jit(reorder_sums=False)
 def scatter_transposed_rows(block, rows, hand_order, out):
-    """Write a block of `gather_transposed_rows` back into the rows `rows` of `out` [N, H]."""
+    """Write a block, laid out as in `gather_transposed_rows`, into rows `rows` of `out` [N, H]."""
     for position in range(len(hand_order)):
         for t in range(len(rows)):
             out[rows[t], hand_order[position]] = block[position, t]

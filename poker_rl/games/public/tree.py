@@ -81,7 +81,11 @@ class BoardEnumerator:
         return new_cards, np.stack(keys)
 
     def build_board_of_each_street(self, cards: np.ndarray) -> list[Board]:
-        """Return each street's board for a hand with the board `cards` [n]; none is merged."""
+        """Return the board on each street of a hand; each has the multiplicity 1.
+
+        `cards` [n] are the board cards in the order dealt. If further cards are still to come, the
+        boards of later streets have only these n cards.
+        """
         boards, board = [], self.root
         for size in self._game.board_cards:
             new_cards = cards[len(board.cards) :][:size]
@@ -114,7 +118,10 @@ class BoardEnumerator:
 
 
 class PublicTree:
-    """Boards, betting lines and hands of heads-up poker; `merge_suits`: see `BoardEnumerator`."""
+    """Boards, betting lines and hands of heads-up poker; `merge_suits`: see `BoardEnumerator`.
+
+    Raise ConfigError if an estimate of public states times hands is more than `MAX_ROWS`.
+    """
 
     def __init__(self, game: Game, merge_suits: bool) -> None:
         self.game = check_heads_up(game)

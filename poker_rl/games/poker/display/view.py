@@ -158,7 +158,7 @@ class DisplayedPoker(DisplayedGame):
         cells = record["mark"][:mark_count].astype(np.int64)
         street_of_mark = cells // int(definition["type_count"]) // int(definition["raise_levels"])
         is_earlier_street = street_of_mark % int(definition["streets"]) < street
-        chips = record["chips"][:mark_count][is_earlier_street]  # total of each acting seat
+        chips = record["chips"][:mark_count][is_earlier_street]  # put in so far by the acting seat
         return max(int(definition["price"]), int(chips.max(initial=0)))
 
 
@@ -263,8 +263,8 @@ def compute_pot_raise_to(game: PokerGame, record: np.void, hundredths: int) -> i
 def name_listed_bet_size(game: PokerGame, record: np.void, size: float | str, chips_in: int) -> str:
     """Return the name of a listed bet size, such as "half pot" or "33 % of the pot".
 
-    `chips_in` are all chips that the seat has put in after the raise. The name is "all-in" if it
-    has none left, and "minimum" if the smallest legal raise is larger than `size`.
+    `chips_in` are all chips that the seat has put in after the raise. The name is "all-in" if the
+    seat has no chips left, and "minimum" if the smallest legal raise is larger than `size`.
     """
     if isinstance(size, str) or is_all_in_bet(game, record, chips_in):
         return "all-in"
