@@ -1,4 +1,4 @@
-"""Algorithms: interface to the training loop, base class of network learners, construction."""
+"""Interface of algorithms to the training loop, base class of network learners, and builders."""
 
 from __future__ import annotations
 
@@ -39,8 +39,9 @@ class Progress:
 
     hands: int = 0
     decisions: int = 0
-    updates: int = 0  # optimizer steps; for a solver, updates of one seat's regrets
-    iterations: int = 0  # calls of `Algorithm.learn`
+    # Optimizer steps, except those of average policies; for a solver, updates of a seat's regrets.
+    updates: int = 0
+    iterations: int = 0  # calls of `Algorithm.learn`; a solver may run several iterations in a call
 
     def state_dict(self) -> dict[str, Any]:
         return asdict(self)
@@ -66,17 +67,20 @@ class Algorithm(Protocol):
     progress: Progress
 
     def learn(self) -> Mapping[str, float]:
-        """Run one iteration; return finite metrics by TensorBoard tag, such as "loss/policy"."""
+        """Run one iteration (solvers may run several), and return finite metrics.
+
+        The keys of the result are TensorBoard tags, such as "loss/policy".
+        """
 
     def players(self) -> Mapping[str, Player]:
-        """Return the players to evaluate by name, such as "average" and "current".
+        """Return the players to evaluate; the keys are names, such as "average" and "current".
 
         The first is the headline player, which should be closest to an equilibrium. A command that
         expects a player but gets only the name of a run uses the headline player of this run.
         """
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the whole state, random generators included, as finite tensors and numbers."""
+        """Return the whole state, random generators included, as finite tensors and values."""
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Restore a `state_dict`; training then continues exactly as if never interrupted."""
@@ -160,9 +164,10 @@ class NetworkLearner(ABC):
                 part.load_state_dict(state[name])
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy `warm_start_parts` of another run, and its opponent pool if both runs have one.
+        """Copy `warm_start_parts` from another run, and its opponent pool if both runs have one.
 
-        Raise ConfigError if one learner has a part of `warm_start_parts` that the other lacks.
+        `state` is the `state_dict` of the other run's learner. Raise ConfigError if one of the two
+        learners has a part of `warm_start_parts` that the other lacks.
         """
         parts = self._collect_stateful_parts()
         for name in (*self.warm_start_parts, "opponent_pool"):
@@ -176,11 +181,12 @@ class NetworkLearner(ABC):
     def warm_start_from_player(self, player: NetworkPlayer) -> None:
         """Copy the network of `player` to every player of this learner, averages included.
 
-        The critic of `player`, if any, is copied to critics with the same unit and kind of output.
+        The critic of `player`, if any, is copied to critics with the same `chips_per_unit` and
+        `per_action`.
         """
         critic = player.critic
         players = [own for own in self.players().values() if isinstance(own, NetworkPlayer)]
-        for own in players:  # critics first, as they may share layers with policies
+        for own in players:  # critics first: policies then overwrite shared layers
             own_module = None if own.critic is None else own.critic.module
             if critic is None or critic.module is None or own_module is None:
                 continue
@@ -225,10 +231,10 @@ def build_algorithm(
     workers: int = 1,
     rank: int = 0,
 ) -> Algorithm:
-    """Build the algorithm that a run's config describes; other arguments as in `LearnerContext`.
+    """Build the algorithm that a run's config describes.
 
     The config has `algo` and, for a learner with networks, `net`. The horizons of its schedules
-    must be in steps, see `convert_horizons_to_steps`.
+    must be in steps, see `convert_horizons_to_steps`. For the other arguments see `LearnerContext`.
 
     Raises:
         ConfigError: if a setting is invalid, `net` is missing, or the algorithm does not support

@@ -63,7 +63,7 @@ from poker_rl.players.player import Player, mix_with_uniform
 def compute_neurd_loss(
     log_pi: Tensor, advantage: Tensor, mask: Tensor, kl_weight: float, logit_limit: float
 ) -> Tensor:
-    """Return the loss [K, B] of neural replicator dynamics; the tensors given are [K, B, A].
+    """Return the loss [K, B] of neural replicator dynamics, from tensors [K, B, A].
 
     The gradient with respect to the logit of a legal action a is mean(w) - w(a), where the mean is
     over legal actions and w(a) = advantage(a) - kl_weight log pi(a). The gradient is 0 where pi is
@@ -169,7 +169,10 @@ class AllActionActorCritic(NetworkLearner, SharingAndSeatingSettings):
         return self.services.sample_from_probs(probs)
 
     def _fit_networks(self, batch: RolloutBatch, policy: np.ndarray) -> dict[str, float]:
-        """Train an epoch on N decisions of traversers; `policy` [N, A] is pi; return metrics."""
+        """Train both networks on N decisions of traversers for an epoch; return metrics.
+
+        `policy` [N, A] is the current policy pi at these decisions, without exploration.
+        """
         inputs = self.services.build_actor_and_critic_inputs(batch.observation, batch.hidden_cards)
         actor_inputs, critic_inputs = inputs
         replica = self.services.to_tensor(batch.replica)

@@ -27,14 +27,14 @@ Each iteration:
 
 The published reward of a decision is minus the chips that it puts into the pot. The last decision
 in a hand also gets the square of the chips taken from the pot. Chips are counted in units of
-`reward_unit`. `reward_power` replaces the exponent 2; with 1, the rewards of a hand add up to the
-chips won plus the blind posted. With `reward_type: payoff`, the only reward is the chips won, at
-the hand's end.
+`reward_unit` times the game's unit of results. `reward_power` replaces the exponent 2; with 1, the
+rewards of a hand add up to the chips won plus the blind posted. With `reward_type: payoff`, the
+only reward is the chips won, at the hand's end.
 
-Differences: seats are sampled for each hand, where the published button rotates; episodes are
-played in parallel; a share of a split pot includes the odd chips that its player gets; learning
-starts when a learner has a batch of transitions; the entropy bonus, EMA, opponent pool and
-`reward_power` are ours.
+Differences: seats are sampled for each hand, whereas in the paper the button rotates; episodes are
+played in parallel; in a split pot, the chips taken include the odd chips that the player gets;
+learning starts when each agent of a learner has a batch of transitions; the entropy bonus, EMA,
+opponent pool and `reward_power` are ours.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ from poker_rl.players.player import Player, mix_with_uniform
 
 @dataclass(kw_only=True)
 class APU(NetworkLearner):
-    """APU and Dual-APU learner; `progress.updates` counts the gradient steps of all agents."""
+    """APU and Dual-APU learner; `progress.updates` counts a joint step of several agents once."""
 
     variant: Literal["apu", "dual_apu", "apu_ctrl", "dual_apu_ctrl"]
     episodes_per_iteration: PositiveInt
@@ -184,7 +184,7 @@ class APU(NetworkLearner):
             self._opponent_pool.update(self.progress.iterations)
             if self._opponent_pool.sample_whether_opponent_plays():
                 self._other_actor = self._opponent_pool.opponent_network
-        # If only one agent learns, agents take turns, each for a period; so do their learners.
+        # If only one agent learns, agents with their own networks take turns, one period each.
         periods_done = self.progress.hands // (self.agent_switch_period * self._hands_per_episode)
         learner = self._learners[periods_done % len(self._learners)]
         all_learn = self.variant in ("apu_ctrl", "dual_apu_ctrl")
@@ -219,7 +219,7 @@ class APU(NetworkLearner):
         return {name: build_player(module) for name, module in modules.items()}
 
     def warm_start(self, state: dict[str, Any]) -> None:
-        """Copy networks from a run of any variant; a single network is copied to every agent."""
+        """Copy the networks of another run; networks that its agents share go to every agent."""
         learned_parts = {name: state[name] for name in self.warm_start_parts if name in state}
         replicas = self.services.replicas
         expanded = {name: expand_replicas(part, replicas) for name, part in learned_parts.items()}
@@ -281,7 +281,10 @@ class APU(NetworkLearner):
             )
 
     def _update_networks(self, learner: OffPolicyActorCritic) -> tuple[Tensor, Tensor]:
-        """Take a gradient step; return [critic loss, actor loss, entropy] and gradient norm []."""
+        """Take a gradient step; return its metrics and the gradient norm [].
+
+        The metrics are [critic loss, actor loss, entropy], summed over the learner's replicas.
+        """
         metrics = learner.compute_losses_and_entropy(self.batch_size, self.gamma)
         with self.services.timer.time_networks():
             step = learner.updates

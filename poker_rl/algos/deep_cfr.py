@@ -1,12 +1,13 @@
 """Deep CFR (Brown et al., arXiv:1811.00164) with external sampling and merged samples.
 
 Deep CFR is counterfactual regret minimization (CFR) with networks in place of tables. It works for
-any number of seats, but the average policy only converges with two. In iteration t each seat in
-turn is the traverser of some hands; all of the traverser's actions are played:
+any number of seats, but in theory the average policy approaches an equilibrium only with two. In
+iteration t each seat in turn is the traverser of some hands; all of its actions are played:
 
     traverser's decisions    play every action a: its regret is r(a) = v(a) - sum_b policy(b) v(b)
     other seats' decisions   sample one action from their policy
-    regret network           fitted to the mean of all r so far; those of iteration t have weight t
+    regret network           fitted to the weighted mean of all r so far; those of iteration t have
+                             weight t^iteration_weight_power
     policy                   in proportion to the positive outputs of the regret network, or the
                              action with the largest output if none is positive
     average network          fitted to the mean of the other seats' policies, with the same weights

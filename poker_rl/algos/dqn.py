@@ -14,7 +14,8 @@ agents' moves and the cards dealt in between are part of this agent's environmen
 Differences: many tables are played in parallel, so all gradient steps of an iteration are taken
 after its play; there are still `gradient_steps` for every `train_freq` decisions of an agent.
 Learning starts when each agent has `learning_starts` transitions. All agents' networks are updated
-in one call. In shapes, K counts network replicas, B the rows of each, and A actions.
+in one call. If agents share a network and its buffer, these numbers count them as one agent. In
+shapes, K counts network replicas, B the rows of each, and A actions.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ from poker_rl.players.player import Player, mix_with_uniform
 
 @dataclass(kw_only=True)
 class DQN(NetworkLearner, SharingAndSeatingSettings):
-    """DQN learner; `progress` counts the decisions of all agents, but the updates of one agent."""
+    """DQN learner; `progress` counts all agents' decisions, but only one network's updates."""
 
     tables: PositiveInt
     rollout_steps: PositiveInt
@@ -136,7 +137,7 @@ class DQN(NetworkLearner, SharingAndSeatingSettings):
         return player.select_instance(0) if is_first else player
 
     def _count_updates_due(self, decisions: int) -> int:
-        """Return how many steps each agent should have taken after `decisions` decisions of all."""
+        """Return how many steps each network should have taken after `decisions` in all seats."""
         period = self.train_freq * self.services.replicas * self.services.workers
         return decisions * self.gradient_steps // period
 

@@ -9,8 +9,9 @@ average-policy network takes `average_policy.gradient_steps` steps to
 
     minimize  - log average(a | s)  on a batch of each agent's reservoir
 
-If eta is 1, only best responses play; the average policy is still learned. This module differs from
-the paper as `dqn` does from its own; besides, the average policy starts to learn when each agent's
+If eta is 1, only best responses play; the average policy is still learned.
+
+Differences: those that `dqn` lists; and the average policy starts to learn when each agent's
 reservoir has `learning_starts` items.
 """
 
@@ -56,7 +57,7 @@ class NFSP(DQN):
             [self._q_network, self._average_policy.module], self.services
         )
         self.services.set_learning_seat_prob(self.eta)  # best responses play in learning seats
-        self._recorded_best_responses: list[np.ndarray] = []  # a mask [B] for each step
+        self._recorded_best_responses: list[np.ndarray] = []  # for each step, a mask [B]
 
     def players(self) -> dict[str, Player]:
         """Return "average", the average policy, and "greedy", the best response to it."""

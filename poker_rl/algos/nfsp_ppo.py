@@ -7,7 +7,7 @@ critic learn only from decisions of the best response.
 
 Differences: the best response is PPO's actor, not a Q-network, so it can have a density over the
 hundreds of raise amounts of no-limit hold'em (`nets.amount_net`). The actor explores by sampling
-actions from its policy, not by an epsilon; the average policy learns these sampled actions.
+actions from its policy, not by epsilon-greedy play. The average policy learns these actions.
 """
 
 from __future__ import annotations

@@ -16,12 +16,12 @@ gradient methods for imperfect-information games"). Each iteration:
                   - entropy_coef H(pi) + kl_old_coef KL(pi, pi before the iteration)
                   + log_barrier_coef KL(uniform, pi)
 
-With `entropy_over: action_types`, the bonus is minus the KL divergence of pi from a policy that is
-uniform over types of actions (fold, call, raise). This suits games with many sizes of raises.
+With `entropy_over: action_types`, H(pi) is replaced by minus the KL divergence of pi from a policy
+that is uniform over types of actions (fold, call, raise). This suits games with many raise sizes.
 
-The gradients of the policy and of the entropy bonus vanish as an action becomes rare. That of the
-log barrier (arXiv:1908.00261, section 5) does not: it keeps the probability of each action near or
-above log_barrier_coef / (number of legal actions * cost), where cost is minus the advantage.
+The gradients of the PPO objective and of the entropy bonus vanish as an action becomes rare. That
+of the log barrier (arXiv:1908.00261, section 5) does not: it keeps each action's probability near
+or above log_barrier_coef / (number of legal actions * cost), where cost is minus the advantage.
 
 Differences from the papers: actor and critic are separate networks with one optimizer, or share
 their first layers; values are computed once per batch, not during play; if a batch ends within a
@@ -105,7 +105,7 @@ class PPO(NetworkLearner, SharingAndSeatingSettings):
     warm_start_parts: ClassVar = ("networks", "weight_average", "average")
     min_gpu_work: ClassVar = 5e5
     per_process_parts: ClassVar = ("services", "buffer", "opponent_pool", "step_rollout")
-    average_learns_actions: ClassVar[bool] = False  # False: the average policy learns policies
+    average_learns_actions: ClassVar[bool] = False  # if False, it learns action probabilities
 
     def __post_init__(self, context: LearnerContext) -> None:
         if self.critic_view != "own" and self.shared_layers:
@@ -206,7 +206,7 @@ class PPO(NetworkLearner, SharingAndSeatingSettings):
         """Set `_epoch_row_count`, the number of rows per replica in all minibatches of an epoch.
 
         It is the largest number of decisions that a replica in any process has to learn from. A
-        change requires a new CUDA graph, so on a GPU the number includes spare rows.
+        change requires a new CUDA graph, so on a GPU it includes spare rows and never decreases.
         """
         used_replicas = self._inputs.columns["replica"][self._inputs.columns["is_used"]]
         size = int(used_replicas.bincount(minlength=self.services.replicas).max())

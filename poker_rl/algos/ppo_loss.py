@@ -27,7 +27,7 @@ LOSS_COLUMNS = "mask", "action", "log_prob", "advantage", "target", "old", "old_
 
 
 class NetworkAndLossInputs:
-    """Inputs of the networks and of the loss for N cells (table x step) of a rollout's batch.
+    """Inputs of the networks and of the loss for N cells [row, table] of a `FixedLengthBatch`.
 
     On a CPU these are the cells with a decision. On a GPU they are all cells of the batch, in
     tensors that keep their addresses, as CUDA graphs require.
@@ -69,7 +69,7 @@ class NetworkAndLossInputs:
         """Set the columns to new values.
 
         On a CPU, if few of the A actions are legal, columns [N, A] become [N, L], with an entry for
-        each legal action; `action` then has the action's position among the legal ones.
+        each of the at most L legal actions. `action` then has positions among the legal actions.
         """
         if self._is_on_cpu:
             legal = list_legal_actions_if_few(columns["mask"].numpy(), self._services.device)
@@ -100,7 +100,7 @@ def compute_loss_and_metrics(
     value_coef: float,
     normalizes_advantages: bool,
 ) -> tuple[Tensor, Tensor]:
-    """Return the loss, and the metrics of METRIC_TAGS without the gradient norm, [5].
+    """Return the loss [], summed over replicas, and METRIC_TAGS without the gradient norm, [5].
 
     Args:
         logits: outputs of the actor for K replicas, B rows of each, and A actions, [K, B, A], or
@@ -150,7 +150,10 @@ def compute_loss_and_metrics(
 
 
 def compute_explained_variance(advantage: Tensor, value: Tensor, is_used: Tensor) -> Tensor:
-    """Return the share of the variance of targets (advantage + value) that values explain, [1]."""
+    """Return the share of the variance of targets (advantage + value) that values explain, [1].
+
+    The variance is over the rows with `is_used` among N rows; all arguments are [N].
+    """
     weight = is_used / is_used.sum().clamp(min=1)
 
     def compute_variance(numbers: Tensor) -> Tensor:

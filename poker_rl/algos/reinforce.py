@@ -1,17 +1,18 @@
 """REINFORCE with a moving average of the reward as baseline.
 
-Williams, "Simple statistical gradient-following algorithms for connectionist reinforcement
-learning" (1992), with reinforcement comparison (section 3): the reward minus an exponential moving
-average of past rewards. With one weight per information set (`net=k2`) this is the learner of "Kuhn
-poker via reinforcement learning" (BSM 2025). Each iteration:
+The algorithm is that of Williams, "Simple statistical gradient-following algorithms for
+connectionist reinforcement learning" (1992), with reinforcement comparison (section 3): an
+exponential moving average of past rewards is subtracted from the reward. With one weight per
+information set (`net=k2`) this is the learner of "Kuhn poker via reinforcement learning" (BSM
+2025). Each iteration:
 
     play `hands_per_iteration` hands
     loss = 1/hands  sum over decisions  -log pi(a) (r - baseline[seat]),  r: chips won in the hand
     take one optimizer step
     baseline[seat] = decay baseline[seat] + (1 - decay) mean r[seat]
 
-Differences: the baselines are updated once per iteration, by the mean over its hands; each of the
-`instances` (copies of the learner) has its own baselines. Shapes have N decisions and A actions.
+Differences: the baselines are updated once per iteration, by the mean reward of its hands; each of
+the `instances` (copies of the learner) has its own baselines. Shapes have N decisions, A actions.
 """
 
 from __future__ import annotations
@@ -110,7 +111,10 @@ class Reinforce(NetworkLearner, SharingAndSeatingSettings):
     def _update_baselines(
         self, decay: float, baseline_index: tuple[np.ndarray, np.ndarray], returns: np.ndarray
     ) -> None:
-        """Move baselines towards mean returns; the index has each return's instance and seat."""
+        """Move baselines towards the mean of N returns.
+
+        `baseline_index` has the instance [N] and the seat [N] of each return.
+        """
         hand_counts, return_sums = np.zeros((2, *self._baselines.shape))
         np.add.at(hand_counts, baseline_index, 1)
         np.add.at(return_sums, baseline_index, returns)

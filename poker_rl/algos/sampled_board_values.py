@@ -1,9 +1,9 @@
 """Action values of a policy on sampled boards of the public tree of heads-up poker.
 
 An evaluation visits a few sampled boards of each street, and on each of them all betting lines with
-all hands. As in an exact evaluation, reach probabilities are passed down the tree and
-counterfactual values up, but the values are those of the policy instead of a best response. So they
-are exact for hidden cards and actions, and sampled only for boards.
+all hands. It passes reach probabilities down the tree and counterfactual values up, like the exact
+computation of a best response, but the values are those of the policy itself. Since only boards are
+sampled, the values average exactly over hidden cards and actions.
 
 In shapes, N are all betting lines of a street, L those with which it begins, D those after which a
 seat decides; A actions; H hands, and R representatives, one of each class of hands that differ only
@@ -46,7 +46,7 @@ class BoardDecisions:
 
 
 class SampledBoardEvaluator:
-    """The public tree of a game, on which policies are evaluated over sampled boards.
+    """Evaluator of policies on sampled boards of a game's public tree.
 
     Args:
         merge_suits: merge boards and hands that differ only by a permutation of the suits; the
@@ -105,11 +105,11 @@ class SampledBoardEvaluator:
         Args:
             reach: probability that each seat plays the L betting lines to this street with each
                 hand, without and with exploration, [2, L, 2, H].
-            board_prob: probability of the previous board.
+            board_prob: probability of the boards that the previous board represents in the sample.
         """
         tree = self.tree
         boards, weights = self._sample_boards(street_index, previous_board)
-        # Average over the boards that share no card with the two seats' hands.
+        # Divide by the number of boards that share no card with a given pair of hands.
         weights = weights / tree.boards.count_ways_to_deal_street(street_index)
         query = self._player, tree.streets[street_index].decision_records, boards
         policies = list(chain.from_iterable(self.range_policy.iterate_board_policy_groups(*query)))
@@ -125,7 +125,10 @@ class SampledBoardEvaluator:
     def _evaluate_from_board(
         self, street_index: int, policy: BoardPolicy, reach: np.ndarray, board_prob: float
     ) -> np.ndarray:
-        """Add a board's decisions to `_decisions`; return its counterfactual values, [L, 2, H]."""
+        """Add a board's decisions to `_decisions`; return its counterfactual values, [L, 2, H].
+
+        Arguments as in `_average_values_over_boards`, but `board_prob` is that of this board.
+        """
         ranges, board, street = self.tree.ranges, policy.board, self.tree.streets[street_index]
         legal, lines = street.legal_mask, pack_line_arrays(street)
         hands, probs = policy.hands, policy.probs  # [D, R, A]

@@ -6,10 +6,11 @@ returns differ only by the actions. Policy pi, whose weights are the EMA of the 
 hands. Each iteration:
 
     play `rollout_steps` actions at every table; at each decision, for every action a with
-    pi(a) >= `min_action_prob`, on a copy of the table with the same cards:
+    pi(a) >= `min_action_prob` (at most `max_actions`), on a copy of the table with the same cards:
         play a, then let all seats play by pi until the same player decides again
         Q(a) = value of that decision by the EMA of the critic, or the payoff if the hand ends first
-    V = sum_a pi(a) Q(a),  A(a) = Q(a) - V;  add (s, a, pi, A, V) to the replay buffer
+    scale pi to the sum 1 over these actions;  V = sum_a pi(a) Q(a),  A(a) = Q(a) - V
+    add (s, a, pi, A, V) to the replay buffer
     for `gradient_steps` batches of the buffer:
         actor p(s):   minimize  - sum_a p(a) A(a) + kl_old_coef KL(p, pi) - entropy_coef H(p)
         critic v(s):  minimize  (v(s) - V)^2
@@ -22,7 +23,8 @@ A decision with one likely action trains only the critic. Only a random share of
 
 Differences: TRPO follows each rollout to its end and takes one step under a KL constraint. The
 bootstrapping, the replay buffer with a KL penalty, and the constants are ours. In shapes, K counts
-network replicas and B decisions, in [K, B] those of each replica.
+network replicas, B decisions (in [K, B] those of each replica), and L legal actions; `width` is the
+largest number of actions tried at a decision.
 """
 
 from __future__ import annotations

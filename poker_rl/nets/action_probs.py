@@ -50,7 +50,7 @@ def sample_legal_action(
 def regret_matching(regrets: Tensor, legal_mask: Tensor) -> Tensor:
     """Return probabilities in proportion to the positive regrets of legal actions, [..., A].
 
-    Where no regret is positive, the action with the largest regret has probability 1.
+    Where no regret is positive, the legal action with the largest regret has probability 1.
     """
     positive = regrets.clamp(min=0).masked_fill(~legal_mask, 0)
     total = positive.sum(-1, keepdim=True)

@@ -1,10 +1,10 @@
 """Policy networks for no-limit games, with a mixture density over raise amounts.
 
-No-limit hold'em has one action for each number of chips to raise to. One head gives the logits of
-fold, call and raise; another gives a mixture of logistic densities over the log of the amount,
-as in Nielsen and Bøgebjerg's work on no-limit (docs/results/nolimit_holdem.md). A raise to n chips
-gets the mixture's probability of amounts from n - 1/2 to n + 1/2, as PixelCNN++ does for values of
-pixels (arXiv:1701.05517).
+No-limit hold'em has a raise action for each number of chips to raise to. One head gives the logits
+of fold, call and raise; another gives a mixture of logistic densities over the log of the amount,
+as in Nielsen and Bøgebjerg's work on no-limit (docs/results/nolimit_holdem.md). The probability
+that a raise is to n chips is proportional to the mixture's probability of amounts from n - 1/2 to n
++ 1/2, as in PixelCNN++ for values of pixels (arXiv:1701.05517).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from poker_rl.config.input_checks import ConfigError, PositiveInt
 from poker_rl.nets.net_config import Features, NetConfig, NetDimensions, get_value_net_config
 
 FIRST_RAISE_ACTION = 2  # action k >= 2 raises to k chips
-MIN_DENSITY_WIDTH = 1e-3  # smallest width of a density over log-amounts, scaled to [0, 1]
+MIN_DENSITY_WIDTH = 1e-3  # smallest width of a density, as a share of the range of log-amounts
 
 
 @dataclass(kw_only=True, frozen=True)

@@ -18,7 +18,7 @@ def copy_to_device(array: np.ndarray, device: torch.device) -> Tensor:
 
 
 def start_copy_to_host(tensor: Tensor) -> Callable[[], np.ndarray]:
-    """Start to copy a tensor to the CPU; return a function that waits for the copy."""
+    """Start to copy a tensor to the CPU; return a function that waits and returns the array."""
     if tensor.device.type != "cuda":
         return lambda: tensor.cpu().numpy()
     host_copy = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)

@@ -32,7 +32,8 @@ class MLPConfig:
     """Settings of a multilayer perceptron (MLP); without hidden layers it is a linear map.
 
     `init: orthogonal` means orthogonal weights, with gain sqrt(2) in hidden layers and 1 in the
-    output layer, and zero biases; `torch` means PyTorch's default, all uniform on +- 1/sqrt(in).
+    output layer, and zero biases; `torch` means PyTorch's default, weights and biases uniform on
+    [-1/sqrt(in), 1/sqrt(in)].
     """
 
     hidden_sizes: list[PositiveInt]
@@ -165,7 +166,10 @@ class NetworkPair(nn.Module):
 
 
 def compute_all_or_legal_logits(module: nn.Module, x: Tensor, legal: LegalActions | None) -> Any:
-    """Return outputs for actions in `legal`, [K, B, L]; if it is None, for all, [K, B, A]."""
+    """Return outputs for actions in `legal`, [K, B, L]; if it is None, for all, [K, B, A].
+
+    For a `NetworkPair`, return its two outputs; `legal` then applies only to the first.
+    """
     if legal is None:
         return module(x)
     if isinstance(module, ReplicatedMLP | NetworkPair):

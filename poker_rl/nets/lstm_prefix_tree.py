@@ -27,10 +27,10 @@ vectorized_helper: Any = register_jitable(fastmath={"reassoc", "contract"})
 def run_prefix_lstm(x: Tensor, weight_ih: Tensor, weight_hh: Tensor, bias: Tensor) -> Tensor:
     """Return the LSTM state after each of B sequences, [B, L, F] -> [B, units] float32.
 
-    A sequence of x ends after its last step that is not all zeros. The columns of the weights are
-    the three gates and the cell candidate. Their values in a step, before activation, are its
-    features @ `weight_ih` [F, 4 * units] + the previous state @ `weight_hh` [units, 4 * units] +
-    `bias` [4 * units].
+    A sequence of x ends after its last step that is not all zeros; if all steps are zeros, it has
+    one step. The columns of the weights are the three gates and the cell candidate. Their values in
+    a step, before activation, are the step's features @ `weight_ih` [F, 4 * units] + the previous
+    state @ `weight_hh` [units, 4 * units] + `bias` [4 * units].
     """
     rows, size, width = x.shape
     bits = x.detach().view(torch.int32).numpy()
@@ -77,7 +77,7 @@ class PrefixLSTMFunction(torch.autograd.Function):
 
 @simd_jit(reorder_sums=True)
 def _fill_prefix_tree(bits, hash_table, last_step, parent, level_ends, prefix_of_sequence):
-    """Write the prefix tree and the index of each sequence in it, [B]; return the longest length.
+    """Write the prefix tree and each sequence's index in it, [B]; return the greatest length.
 
     `bits` [B, L, F] are the float32 features of the sequences, viewed as integers. `hash_table` is
     scratch memory that maps a last step and a parent to the index of a prefix. The number of its

@@ -23,7 +23,7 @@ FeatureKind = Literal[
     "every_card",
 ]
 
-# Features in which each input depends only on cards or only on bets, and bets are in chips.
+# Features in which each input depends on cards alone or on bets alone, and bets are in chips.
 SEPARABLE_FEATURES: tuple[FeatureKind, ...] = tuple(
     kind for kind in get_args(FeatureKind) if kind not in ("infoset", "every_card")
 )

@@ -1,8 +1,9 @@
 """Precision in which networks compute: the setting `precision` in training, float32 in evaluation.
 
-With `precision=medium`, the products from one hidden layer to the next are computed in bfloat16,
-those of the first layer and of the output layer in float32. Weights, gradients, optimizer state,
-observations and network outputs stay float32.
+With `precision=medium`, the products from one hidden layer to the next are computed in bfloat16.
+The first layer, LSTMs and the output layer multiply float32 tensors; within these products torch
+may use TF32 on a GPU and bfloat16 on a CPU. Weights, gradients, optimizer state and network outputs
+stay float32.
 """
 
 from __future__ import annotations

@@ -25,8 +25,8 @@ class WeightEMA:
     def update(self, module: nn.Module, iteration: float = inf) -> None:
         """Set the average to decay * average + (1 - decay) * weights of `module`.
 
-        At `iteration` t the decay is at most t / (t + 3). This bound is small at first, so that
-        early weights are soon forgotten.
+        If `iteration` is given as t, the decay is at most t / (t + 3). This bound is small at
+        first, so that early weights are soon forgotten.
         """
         decay = min(self.decay, 1.0 if iteration == inf else iteration / (iteration + 3))
         averages: list[Tensor] = [*self.module.parameters()]

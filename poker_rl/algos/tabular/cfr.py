@@ -13,8 +13,8 @@ with the discount d(x) = t^x / (t^x + 1); d(inf) = 1 and d(-inf) = 0. docs/algor
 of the variants.
 
 In a large tree, threads process independent parts of a seat's information sets (see
-`poker_rl.games.sequence_form`); the result does not depend on the number of threads. A counts
-actions, I information sets.
+`poker_rl.games.sequence_form`); the result does not depend on the number of threads. In shapes, A
+counts actions, and I information sets.
 
 Differences: published CFR updates all seats simultaneously. Published PDCFR+ applies the discount
 of R_t at the start of iteration t + 1, by the same factor, so the policies are the same.
@@ -73,7 +73,7 @@ class TabularSolver:
 
 @dataclass(kw_only=True)
 class CFR(TabularSolver):
-    """CFR solver for any number of seats; its average policy only converges with two."""
+    """CFR solver for any number of seats; with more than two, convergence is not proven."""
 
     alpha: float
     beta: float
@@ -125,7 +125,7 @@ class CFR(TabularSolver):
         }
 
     def players(self) -> dict[str, Player]:
-        """Return "average", the policy that converges with two seats, and "current"."""
+        """Return "average", which with two seats converges to an equilibrium, and "current"."""
         return {
             "average": TabularPlayer(self._game, self._tree.normalize_policy(self._policy_sums)),
             "current": TabularPlayer(self._game, self._policy.copy()),

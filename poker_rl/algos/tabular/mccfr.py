@@ -32,7 +32,7 @@ RANDOM_STATE_DTYPE = np.dtype([("draws", "u8"), ("key", "u8")])
 
 @dataclass(kw_only=True)
 class MCCFR(TabularSolver):
-    """MCCFR solver for any number of seats; its average policy only converges with two."""
+    """MCCFR solver for any number of seats; with more than two, convergence is not proven."""
 
     iterations_per_step: SolverIterationCount
     traversals: PositiveInt
@@ -72,7 +72,7 @@ class MCCFR(TabularSolver):
         return {"regret/positive": compute_mean_max_regret(self._regrets) / traversals_so_far}
 
     def players(self) -> dict[str, Player]:
-        """Return "average", the policy that converges with two seats, and "current"."""
+        """Return "average", which with two seats converges to an equilibrium, and "current"."""
         tree = self._tree
         return {
             "average": TabularPlayer(self._game, tree.normalize_policy(self._policy_sums)),

@@ -52,8 +52,9 @@ class PublicCFR(TabularSolver):
     """CFR solver over the public tree.
 
     In shapes, L are the betting lines with which a street begins, and H the hands of a seat. The
-    rows of a node in `_regrets` and `_policy_sums` hold its values in the order [D, A, R]: decision
-    lines, actions, hands that differ by more than a permutation of suits.
+    rows of a node in `_regrets` and `_policy_sums` hold its values in the order [D, A, R]: D lines
+    after which a seat decides, A actions, and R hands, one of each class of hands that differ only
+    by a permutation of suits.
     """
 
     alpha: float
@@ -139,7 +140,10 @@ class PublicCFR(TabularSolver):
         return hand_values / self._tree.boards.count_ways_to_deal_street(node.street + 1)
 
     def _update_board(self, node: BoardNode, reach: np.ndarray, threads: int) -> np.ndarray:
-        """Update a board and those that follow; see `_update_next_boards` for the arguments."""
+        """Update a board and the boards after it; return the values at its entering lines, [L, H].
+
+        `_update_next_boards` explains the arguments and the values.
+        """
         street, rows = self._tree.streets[node.street], node.rows
         legal_mask = street.legal_mask
         shape = *legal_mask.shape, len(node.representatives)  # [D, A, R]

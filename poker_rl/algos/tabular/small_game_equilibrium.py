@@ -19,7 +19,8 @@ def compute_equilibrium_player(game: Game) -> Player | None:
     """Return an approximate equilibrium: a solver's average policy after `ITERATIONS` iterations.
 
     The result is cached; the game may have further equilibria. Return None if the game has more
-    than `MAX_NODES` nodes, cannot be enumerated, or does not have two seats (CFR may not converge).
+    than `MAX_NODES` nodes or cannot be enumerated. Also return None if it does not have two seats,
+    since CFR may then not converge.
     """
     if game.seats != 2 or count_nodes(game, MAX_NODES) > MAX_NODES:
         return None
