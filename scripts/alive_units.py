@@ -2,8 +2,8 @@
 
     python scripts/alive_units.py limit_holdem outputs/limit_holdem/nfsp/RUN:greedy
 
-A unit whose output differs is alive. A unit with a constant output, such as a dead ReLU, passes on
-no gradient. If no unit of a layer is alive, earlier layers can't learn, and the policy is constant.
+A unit whose output differs is alive. If no unit of a layer is alive, the policy is the same at all
+positions. A ReLU that is 0 at all positions is not alive, and passes no gradient to earlier layers.
 The positions are from random hands: 8 decisions at each of 1,000 tables.
 """
 

@@ -86,7 +86,7 @@ def build_game(name: str) -> Game:
     return build(load_option("game", name), "game")
 
 
-# Rules of games: decisions per second of uniformly random play, with observations and legal actions
+# Rules of games: decisions per second of random play, with observations and legal actions
 
 
 @jit
@@ -105,7 +105,7 @@ def sample_uniformly_of_three_actions(masks, state, actions):  # type: ignore[no
 
 @jit
 def sample_uniformly_of_many_actions(masks, state, actions):  # type: ignore[no-untyped-def]
-    """Sample one of many legal actions at each table; read eight entries of `masks` at once."""
+    """Sample one of many legal actions at each table; skip eight illegal ones in one step."""
     bits, width, row, seen = state[0], masks.shape[1], -1, np.uint64(0)
     words = masks.reshape(-1).view(np.uint64)
     for word in range(len(words)):
@@ -451,7 +451,7 @@ def create_lbr_benchmark() -> Benchmark:
 def compute_values_with_numpy(
     ranks: list[int], hands: list[list[int]], reach: np.ndarray
 ) -> np.ndarray:
-    """Return each hand's winnings from a range, [hands], by a matrix of all pairs of hands."""
+    """Return each hand's winnings against a range, [hands], by a matrix of all pairs of hands."""
     cards = np.array(hands)
     shared = (cards[:, None, :, None] == cards[None, :, None, :]).any((2, 3))
     won = np.sign(np.subtract.outer(ranks, ranks))
@@ -561,7 +561,7 @@ NFSP_SETTINGS = {
 
 
 def build_learner(experiment: str) -> Any:
-    """Build the learner of an experiment for one thread of the CPU, in float32."""
+    """Build the learner of an experiment on the CPU, without opponents, with seed 0."""
     from poker_rl.config.compose import compose_config, initialize_hydra
     from poker_rl.config.schedules import convert_horizons_to_steps
 

@@ -11,11 +11,11 @@ stacks, which change every few hands: `stacks` is no-limit hold'em, `limit_stack
 hold'em, and `short_deck` no-limit short-deck hold'em. With `limit_stacks` and `short_deck`, antes
 differ between seats in half of the games.
 
-There are two rules on who may raise after an all-in for less than a full raise. Every second game
-with random stacks has the rule of PokerKit, `short_bets_reopen`. In other no-limit games, a raise
-must be legal if and only if both PokerKit and the tournament rules allow it; this script has its
-own implementation of these rules. In fixed limit only the tournament rules decide, because they
-require half of a bet where PokerKit requires a full bet.
+There are two rules on who may raise after an all-in for less than a full raise. Every second
+no-limit game with random stacks has the rule of PokerKit, `short_bets_reopen`. In other no-limit
+games, a raise must be legal if and only if both PokerKit and the tournament rules allow it; this
+script has its own implementation of these rules. In fixed limit only the tournament rules decide,
+because they require half of a bet where PokerKit requires a full bet.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """Check every learner on this machine's GPU, and compare its speed with that on one CPU core.
 
     python scripts/gpu.py > gpu.md                     # everything, in at most 8 minutes
-    python scripts/gpu.py --only ppo_lhe --seconds 1   # rows with this word; also: check, speed
+    python scripts/gpu.py --only ppo_lhe --seconds 1   # only rows with this word
 
-A row of the output is the check or the speed of one configuration. Each row is computed in its own
-process, so that an error or the time limit of a row does not end other rows. The output is Markdown
-on stdout, written row by row; progress and tracebacks go to stderr. Without a GPU, only the CPU is
-checked and measured.
+A row of the output is the check or the speed of one configuration. `--only check` and `--only
+speed` select all rows of one kind. Each row is computed in its own process, so that an error or the
+time limit of a row does not end other rows. The output is Markdown on stdout, written row by row;
+progress and tracebacks go to stderr. Without a GPU, only the CPU is checked and measured.
 """
 
 from __future__ import annotations
@@ -124,7 +124,7 @@ def check_players_agree(name: str, game: Game, one: Player, other: Player) -> No
 
 
 def check_learner(overrides: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Check on each device that a learner learns, can be loaded, and can move players to a CPU.
+    """Check on each device that a learner learns, can be loaded, and has players that run on a CPU.
 
     Yield one empty result if all is well; raise an exception otherwise.
     """

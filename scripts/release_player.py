@@ -3,9 +3,10 @@
     python scripts/release_player.py outputs/leduc/actor_critic/RUN leduc_ac
 
 The script writes the run's headline (first) player and its critic, with weights in float16, to
-`poker_rl/pretrained/NAME.pt`. The file also contains the player's origin, which is printed:
-command, experiment, seed, decisions, commit and date. The script also updates the checksums in
-`poker_rl/pretrained/SHA256SUMS`, and writes `conf/player/NAME.yaml` unless that file exists.
+`poker_rl/pretrained/NAME.pt`, where NAME is the second argument. The file also contains the
+player's origin, which is printed: command, experiment, seed, decisions, status, commit and date.
+The script also updates the checksums in `poker_rl/pretrained/SHA256SUMS`, and writes
+`conf/player/NAME.yaml` unless that file exists.
 
 Afterwards evaluate the player against the run itself and against bots:
 

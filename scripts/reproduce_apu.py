@@ -14,11 +14,11 @@ is repeated, also with more minutes, seeds or deals, it resumes the runs and doe
 missing. A resumed run keeps its settings.
 
 A result is the winnings of one candidate against five others; each deal is played six times, with
-the candidate in every seat. Its 95 % interval is over deals if there is one seed, else over seeds
-by Student's t. If the candidate has six actors, the result is the mean over them; if the opponent
-has six actors, five of them play. The bots of the publication are not available.
-Two kinds of bots replace them: sound ones, and literal ones that randomize each decision as the
-publication describes. So our results can only be compared roughly with the published ones.
+the candidate in every seat. The 95 % interval of a result is over deals if there is one seed, else
+over seeds by Student's t. If the candidate has six actors, the result is the mean over them; if the
+opponent has six actors, five of them play. The bots of the publication are not available. Two kinds
+of bots replace them: sound ones, and literal ones that randomize each decision as the publication
+describes. So our results can only be compared roughly with the published ones.
 """
 
 from __future__ import annotations

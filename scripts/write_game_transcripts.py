@@ -24,8 +24,8 @@ FOLDER = Path(__file__).resolve().parent.parent / "tests" / "games" / "transcrip
 MAX_HANDS, MAX_LINES = 12, 500
 MAX_LISTED_RAISES = 5
 
-# Texts for the header, by the field of table records that each line shows. The first says what the
-# name of an information set contains after the own cards, the second what the field counts.
+# Texts for the header. A key is the field of table records that each line shows. The first text
+# says what follows the own cards in the name of an infoset, the second what the field counts.
 HEADER_TEXTS = {
     "paid": ("board, actions so far", "chips put in by each seat"),
     "left": ("hand to beat|cards the others have left", "cards left in each hand"),

@@ -96,7 +96,7 @@ def main() -> NoReturn:
 
 
 def run_command(arguments: list[str]) -> int:
-    """Run the command that the first argument names, and return its exit code."""
+    """Run the command that `arguments[0]` names, or print help or version; return the exit code."""
     name = arguments[0] if arguments else "--help"
     if name in ("-h", "--help", "--version"):
         print_line(f"poker-rl {__version__}" if name == "--version" else PROGRAM_HELP)

@@ -75,7 +75,7 @@ poker-rl list [GROUP …] [--config-dir FOLDER]
 
 
 class ArgumentParser(argparse.ArgumentParser):
-    """Parser of --help, --config-dir and a list of words named `words_name`; raises ConfigError."""
+    """Parser of --help, --config-dir and a list of words; raises ConfigError for other flags."""
 
     def __init__(self, words_name: str) -> None:
         super().__init__(add_help=False, allow_abbrev=False)
@@ -105,7 +105,8 @@ def run_command_with_settings(name: str, function_name: str, arguments: list[str
 
     The function named `function_name` takes `config`, a dataclass of the settings, and may take:
 
-        group_config  the composed settings of groups such as `game`; None if no override sets one
+        group_config  settings of a run, composed with the overrides of groups such as `game`; None
+                      if there are no such overrides
         option_dirs   the folders that hold option files
         run_specs     the words that are not settings: run folders, patterns and sweep summaries
         given_keys    the keys of all overrides on the command line
@@ -175,7 +176,8 @@ def run_train(arguments: list[str]) -> int:
         if namespace.help:
             print_train_help(option_dirs)
         if namespace.cfg or namespace.help == "all":
-            # Print schedule horizons in `algo` in steps, but references such as `${seed}` as given.
+            # In `algo`, print references such as `${seed}` resolved and horizons of schedules in
+            # steps. Print all other settings as they are in the files and overrides.
             algo = convert_horizons_to_steps(to_plain_dict(composed.config)).get("algo")
             comments = compose.read_setting_comments(jobs[0], option_dirs)
             print_line(dump_with_comments(composed.config | {"algo": algo}, comments))

@@ -1,8 +1,9 @@
 """Settings from YAML and the command line: read them, check them and build the described objects.
 
 An option is a YAML file conf/<group>/<name>.yaml. An override is an argument of the command line
-that selects an option, such as `algo=ppo`, or changes a setting, such as `algo.gamma=0.9`. Root
-settings belong to no group. Functions raise `ConfigError` for wrong settings, arguments and files.
+that selects an option, such as `algo=ppo`, or changes a setting, such as `algo.gamma=0.9`.
+Ungrouped settings, such as `seed`, belong to no group. Functions raise `ConfigError` for wrong
+settings, arguments and files.
 """
 
 from poker_rl.config.input_checks import (

@@ -142,7 +142,7 @@ def _convert_union(
     if NoneType in alternatives:
         if value is None:
             return None
-        if value == "":  # as a path, "" would mean the working folder
+        if value == "":  # reject it: the path "" would mean the working folder
             raise ConfigError(f"{path}: is empty; for none give {path}=null")
     errors = []
     for alternative in alternatives:

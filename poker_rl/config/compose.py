@@ -145,7 +145,11 @@ def compose_plain_config(
     option_dirs: Sequence[Path] | None = None,
     allowed_groups: Collection[str] | None = None,
 ) -> dict[str, Any]:
-    """Compose settings as plain values; raise ConfigError for keys outside `allowed_groups`."""
+    """Compose the settings of a run as plain values, without unresolved references.
+
+    `option_dirs` defaults to the shipped folder and those of plug-ins. Raise ConfigError for an
+    override of a group that is not in `allowed_groups`; None allows all.
+    """
     for key in map(parse_override_key, overrides):
         if allowed_groups is not None and key.partition(".")[0] not in allowed_groups:
             groups = ", ".join(allowed_groups)

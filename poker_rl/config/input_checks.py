@@ -30,7 +30,7 @@ class ConfigError(Exception):
 
 
 def format_value(value: object) -> str:
-    """Return a value as YAML text for an error message, cut after 60 characters."""
+    """Return a value as JSON text for an error message, cut after 60 characters."""
     return shorten_text(json.dumps(value, ensure_ascii=False, default=str))
 
 
@@ -91,7 +91,8 @@ Probability = Annotated[float, Range(0, 1)]
 PositiveShare = Annotated[float, Range(0, 1, exclude_low=True)]
 PositiveFloat = Annotated[float, Range(0, exclude_low=True)]
 NonNegativeFloat = Annotated[float, Range(0)]
-AveragingExponent = Annotated[float, Range(0, 5)]  # sums of larger powers would overflow
+# Exponent of t in the weight of iteration t in an average. Sums of larger powers could overflow.
+AveragingExponent = Annotated[float, Range(0, 5)]
 PositiveInt = Annotated[int, Range(1)]
 NonNegativeInt = Annotated[int, Range(0)]
 Seed = Annotated[int, Range(0, 1e18)]  # every random generator accepts seeds in this range
@@ -100,8 +101,8 @@ Seed = Annotated[int, Range(0, 1e18)]  # every random generator accepts seeds in
 PassCount = Annotated[int, Range(1, 1000)]
 SolverIterationCount = Annotated[int, Range(1, 1e6)]
 
-# For each setting of this program, the names of the same setting in Stable-Baselines3, CleanRL,
-# RLlib, OpenSpiel, PokerKit and Optuna.
+# For some settings of this program, the names of equal or similar settings in Stable-Baselines3,
+# CleanRL, RLlib, OpenSpiel, PokerKit and Optuna.
 NAMES_IN_OTHER_LIBRARIES = {
     "algo": "algorithm",
     "bet_sizes": "betting_abstraction",
@@ -137,9 +138,10 @@ NAMES_IN_OTHER_LIBRARIES = {
 def suggest_allowed(word: str, options: Iterable[str], dotted_keys: Collection[str] = ()) -> str:
     """Return a hint for a wrong word, such as "did you mean gamma? allowed: epochs, gamma".
 
-    The hint lists `options`, the allowed words. It suggests all `dotted_keys`, such as algo.gamma,
-    that end in the word or, if the word is another library's name of a setting, in this program's
-    name of it. If no key matches, the hint suggests a similar option.
+    The hint lists `options`, the allowed words. It suggests `dotted_keys`, such as algo.gamma, that
+    end in the word. If another library uses the word for a setting, keys that end in our name of
+    this setting match too. Of all matching keys, those with the fewest dots are suggested. If no
+    key matches, the hint suggests a similar option.
     """
     options = sorted(options)
     keys = sorted(dotted_keys or options, key=lambda key: (key.count("."), key))

@@ -98,7 +98,7 @@ def convert_whole_floats_to_ints(value: Any) -> Any:
 
 
 def list_options_by_group(option_dirs: Sequence[Path]) -> dict[str, dict[str, Path]]:
-    """Return {group: {option name: file}}; of several files of one option, the first is taken."""
+    """Return {group: {option name: file}}; each option is from the first folder that has it."""
     path_by_option: dict[str, dict[str, Path]] = {}
     for folder in option_dirs:
         for path in list_option_files(folder):
@@ -127,7 +127,7 @@ def load_option(
 ) -> dict[str, Any]:
     """Return the settings of an option; raise ConfigError if it does not exist."""
     settings = read_plain_yaml(find_option_file(group, option_name, option_dirs))
-    # If a file also has settings outside its group, the group's are in a section such as `algo:`.
+    # In a file with settings of several groups, each group has a section, such as `algo:`.
     option_config: dict[str, Any] = settings.get(group, settings)
     return option_config
 
@@ -143,7 +143,7 @@ def flatten_dict(tree: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 
 
 def find_differing_key(one: Any, other: Any, key: str = "") -> str | None:
-    """Return the dotted key of the first setting that differs; None if all are equal."""
+    """Return the dotted key of the first difference between nested dictionaries; None if equal."""
     if not (isinstance(one, Mapping) and isinstance(other, Mapping)):
         return None if one == other else key
     for name in sorted(one.keys() | other.keys(), key=str):
@@ -188,7 +188,7 @@ def read_first_comment(path: Path) -> str:
 
 
 class FlowListDumper(yaml.SafeDumper):  # type: ignore[misc]
-    """YAML dumper that writes each list on one line, and no aliases, which a run's config lacks."""
+    """YAML dumper that writes each list on one line, and repeats a value instead of an alias."""
 
     def ignore_aliases(self, data: object) -> bool:
         return True

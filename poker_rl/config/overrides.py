@@ -74,9 +74,9 @@ def compose_command_settings(
 ) -> dict[str, Any]:
     """Return the settings of a command, read from its YAML file and changed by overrides.
 
-    `config_class` is the dataclass of the settings. For conf/tune.yaml, the override tune=NAME
-    selects the option conf/tune/NAME.yaml: it replaces settings of the file, and overrides replace
-    both.
+    `config_class` is the dataclass of the settings. If `path` is conf/tune.yaml, the override
+    tune=NAME selects the option conf/tune/NAME.yaml. Settings in this option replace those in
+    conf/tune.yaml, and overrides replace both.
     """
     settings = read_plain_yaml(path)
     changes: dict[str, Any] = {}
@@ -104,7 +104,7 @@ def _quote_word(word: re.Match[str]) -> str:
 
 
 def _quote_text_word(word: re.Match[str]) -> str:
-    """Put a word of a text setting in quotes if Hydra needs them, or would read 1e3 as 1000.0."""
+    """Put a word of a text setting in quotes unless Hydra reads it as text without them."""
     return quote_text(word[0]) if OTHER_TYPE_PATTERN.fullmatch(word[0]) else _quote_word(word)
 
 

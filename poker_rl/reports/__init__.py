@@ -1,4 +1,4 @@
 """Tables, figures and files of evaluations, tournaments, comparisons, runs, hands and policies.
 
-Imports config, evaluation, games, players, storage and training.
+This package imports config, evaluation, games, nets, players, storage and training.
 """

@@ -86,7 +86,10 @@ def format_output_file(comparisons: Sequence[Comparison], key: str, suffix: str)
 
 
 def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
-    """Draw a panel for each measure of each game, with a curve or profile for each group."""
+    """Draw a panel for each measure of each game, with a curve for each group.
+
+    If `profile` is set, draw the panels of `build_performance_profile_panels` instead.
+    """
     config = comparisons[0].config
     panels = [
         Panel(
@@ -120,7 +123,7 @@ def draw_comparison(comparisons: Sequence[Comparison]) -> Figure:
 
 
 def build_performance_profile_panels(comparisons: Sequence[Comparison]) -> list[Panel]:
-    """Return a panel for each measure: the share of a group's runs that beat each threshold."""
+    """Return a panel for each measure: the share of each group's runs better than a threshold."""
     panels = []
     for measure in dict.fromkeys(measure for one in comparisons for measure in one.measures):
         sign, relation = (-1, "below") if measure.endswith(LOWER_IS_BETTER) else (1, "above")
@@ -144,7 +147,7 @@ def build_performance_profile_panels(comparisons: Sequence[Comparison]) -> list[
 def collect_group_scores(
     comparisons: Sequence[Comparison], measure: str, sign: int
 ) -> dict[tuple[str, str | None], list[np.ndarray]]:
-    """Return the scores of each group's runs: (label, color) -> one array [runs] for each game.
+    """Return {(label, color) of a group: scores}, where scores has an array [runs] for each game.
 
     A run's score is its value of the measure times `sign`. With several games, the score is divided
     by the absolute value that the run had before training, which makes games comparable.

@@ -114,7 +114,11 @@ class Comparison:
             )
 
     def _is_counted(self, run: RunData) -> bool:
-        """Return whether a run counts in means: it has reached `x_value` or, if unset, finished."""
+        """Return whether a run counts in means.
+
+        It needs recorded metrics. It has to reach `x_value` or, if that is None, to finish; with
+        the setting `unfinished`, it need not finish.
+        """
         if not run.curves:
             return False
         if self.config.x_value is not None:
@@ -160,7 +164,7 @@ class Comparison:
 
     @property
     def title(self) -> str:
-        """Heading of the table: the game, the compared values, and how they are averaged."""
+        """Heading of the table: game, point of training at which values are compared, statistic."""
         x_value, figures = self.config.x_value, "final figures"
         if x_value is not None:
             figures = f"figures at {x_value:,.0f} {self.config.x_axis}"
@@ -222,7 +226,7 @@ class Comparison:
     def format_cell(self, record: Mapping[str, Any], run_count: int) -> str:
         """Format the value of a record with its interval; return "-" without a value.
 
-        The number of seeds is appended if it is 1, or less than the `run_count` runs of the group.
+        The number of seeds is appended if it is 1, or less than `run_count`, the counted runs.
         """
         value, seeds = record[self.config.statistic], record["seeds"]
         if not seeds:

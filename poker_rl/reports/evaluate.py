@@ -104,7 +104,7 @@ def create_evaluation(
     option_dirs: Sequence[Path],
     device: torch.device,
 ) -> Evaluation:
-    """Build the game and the evaluator from the settings of the run or of the command line."""
+    """Return an evaluation with the game and evaluator of the run or of the command line."""
     keys = ("deals", "variance_reduction")
     changes = {key: getattr(config, key) for key in keys if getattr(config, key) is not None}
     if config.seats:
@@ -126,7 +126,7 @@ def create_evaluation(
 
 
 def load_measured_players(evaluation: Evaluation, device: torch.device) -> dict[str, Player]:
-    """Return the players to measure by name: the setting `player`, or else all in the snapshot."""
+    """Return {name: player} to measure: the setting `player`, or else all of the snapshot."""
     spec, snapshot = evaluation.config.player, evaluation.snapshot
     if snapshot is not None and spec is None:
         with error_prefix("run"):
@@ -143,7 +143,7 @@ def load_measured_players(evaluation: Evaluation, device: torch.device) -> dict[
 
 
 def measure_and_report_mixed_table(evaluation: Evaluation) -> None:
-    """Play a table of the players in `seats`, in every rotation; print and save their winnings."""
+    """Play the players in `seats` in every rotation over the seats; print and save winnings."""
     game, evaluator, config = evaluation.game, evaluation.evaluator, evaluation.config
     own = {} if config.run is None else {"self": evaluation.snapshot_spec}
     with error_prefix("seats"):

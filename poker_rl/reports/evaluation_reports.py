@@ -92,7 +92,8 @@ class Evaluation:
         self.report_path: Path | None = None
         if folder is not None:
             self.report_path = folder / f"{self.start_time:%Y-%m-%d_%H-%M-%S.%f}"
-        # The snapshot of the measured players and its headline player; None without a run
+        # The snapshot of the measured players, and its headline player; None without a run or with
+        # `seats`
         self.snapshot: Path | None = None
         self.headline_player: str | None = None
         if self.config.run is not None and not self.config.seats:
@@ -108,7 +109,7 @@ class Evaluation:
         return f"{self.config.run}" + ("" if checkpoint is None else f"@{checkpoint}")
 
     def load_players_of_config_key(self, key: str) -> dict[str, Player]:
-        """Return the players in the setting `key`, such as "against", by name."""
+        """Return {name: player} of the players in the setting `key`, such as "against"."""
         with error_prefix(key):
             specs = resolve_distinct_specs(getattr(self.config, key) or [])
             return {spec: self.load_player(spec) for spec in specs}
@@ -187,7 +188,8 @@ def read_reports(folder: Path) -> Iterator[tuple[str, list[Result], str | None, 
 
     The results are exploitability, its lower bounds, and winnings in matches and at mixed tables.
     The decisions are the number of training decisions up to the snapshot. They and the headline
-    player are None if the measured players are not from a run.
+    player are None if the measured players are not from a run. Raise ConfigError if a report can't
+    be read.
     """
     for number, path in enumerate(sorted(folder.glob("*.json")), start=1):
         try:

@@ -119,9 +119,10 @@ def check_export_settings(config: ExportConfig, game: Game) -> None:
 def create_hand_histories(
     game: Game, players: tuple[Player, Player], hand_count: int, seed: int
 ) -> list[tuple[HandHistory, int]]:
-    """Play `hand_count` deals; return a hand of each deal, with the seat of `players[0]` in it.
+    """Play `hand_count` deals; return one hand of each, with the seat of `players[0]` in it.
 
-    `players[0]` changes its seat from hand to hand; `players[1]` has all other seats.
+    A deal is played with `players[0]` in every seat, and with `players[1]` in all other seats. From
+    deal to deal, the returned hand is the one in which `players[0]` has the next seat.
     """
     hands: list[tuple[HandHistory, int]] = []
 

@@ -146,7 +146,7 @@ class _OnnxPolicy(nn.Module):
                 layer.reads_observations = False
 
     def forward(self, observation: Tensor, mask: Tensor, seat: Tensor | None = None) -> Tensor:
-        """Return probabilities [B, A] of A actions at B decisions; `seat` [B] picks networks."""
+        """Return probabilities [B, A] of A actions; `seat` [B] selects the network of each row."""
         logits = self.module(observation.expand(self.networks, -1, -1))
         row = torch.arange(observation.shape[0])
         return self.compute_probs(logits[0] if seat is None else logits[seat, row], mask)

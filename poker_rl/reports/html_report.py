@@ -53,7 +53,7 @@ from poker_rl.storage.disk import prepare_output_file, write_text_atomically
 from poker_rl.storage.run_files import LOCATION_SETTINGS, METRICS_FILE
 from poker_rl.storage.terminal_printing import print_line
 
-MAX_BASIS_PX = 480  # two panels of this width fit side by side on a wide screen
+MAX_BASIS_PX = 480  # largest CSS flex-basis of a panel; two such panels fit side by side
 
 
 @dataclass(kw_only=True, frozen=True)

@@ -209,7 +209,10 @@ class Tournament:
             np.save(file, blocks[:, columns].T)
 
     def read_table_results(self, table: int) -> np.ndarray:
-        """Return the winnings of the players that count, [players, deals], in chips a hand."""
+        """Return winnings in chips a hand, [players, deals].
+
+        The players are those of `list_counted_players_at_table`.
+        """
         path = self.get_table_results_path(table)
         shape = len(list_counted_players_at_table(self.seat_orders[table])), self.plan.deals
         try:
@@ -245,7 +248,7 @@ def _create_table_task(plan: TournamentPlan, folder: Path, device: str) -> Any:
 
 
 def print_and_save_results(tournament: Tournament, draws_figure: bool) -> None:
-    """Print a finished tournament's results; save them as JSON, CSV and, if wanted, a figure."""
+    """Print a finished tournament's results; save them as JSON, CSV and perhaps as a figure."""
     plan, folder = tournament.plan, tournament.folder
     results = compute_tournament_results(
         tournament.game,

@@ -192,7 +192,7 @@ def read_summary_run_folders(path: Path) -> list[Path]:
 
 @dataclass(frozen=True)
 class RunGroup:
-    """Runs of one game with the same settings apart from the seed, in the order of seeds."""
+    """Runs of one game that differ only in `IGNORED_SETTINGS`, such as the seed; sorted by seed."""
 
     label: str  # the settings that differ from those of other groups, or a name from the user
     config: Mapping[str, Any]  # the settings by dotted key
@@ -245,7 +245,11 @@ def group_runs(runs: Sequence[RunData], is_counted: Callable[[RunData], bool]) -
 def create_group_labels(
     base_labels: Sequence[str], configs: Sequence[Mapping[str, Any]]
 ) -> list[str]:
-    """Return a unique label for each group: its base label and the settings that distinguish it."""
+    """Return a unique label for each group: its base label and the settings that distinguish it.
+
+    These settings differ between groups with the same base label. If all groups have the same base
+    label, it is left out, unless the rest of the label is empty.
+    """
     labels, counts = [], Counter[str]()
     for base_label, group_config in zip(base_labels, configs, strict=True):
         named_configs = zip(base_labels, configs, strict=True)

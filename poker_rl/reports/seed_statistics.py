@@ -31,7 +31,11 @@ def estimate_with_interval(
 def estimate_columns_with_interval(
     values: np.ndarray, statistic: Statistic
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the mean or IQM of N columns `values` [seeds, N], and its 95 % interval; all [N]."""
+    """Return the mean or IQM of each column of `values` [seeds, N], and its 95 % interval.
+
+    The three arrays [N] are the values and both ends of their intervals, which are equal if there
+    is only one seed.
+    """
     mean, count = values.mean(0), len(values)
     if count == 1:
         return mean, mean, mean

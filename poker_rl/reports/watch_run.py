@@ -67,7 +67,7 @@ def poll_all_metrics_rows(folder: Path) -> Iterator[list[dict[str, float]]]:
 
 
 def find_first_measure_tags(rows: Sequence[Mapping[str, float]]) -> dict[str, str]:
-    """Map the name of each player's first measure in the newest row to its tag, `eval/<name>`."""
+    """Return {name: tag} of each player's first measure in the newest row; tag is `eval/<name>`."""
     first: dict[str, str] = {}
     for tag in rows[-1] if rows else ():
         if tag.startswith("eval/"):

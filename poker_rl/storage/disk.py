@@ -71,7 +71,8 @@ def to_csv(rows: Sequence[Mapping[str, Any]]) -> str:
     """Return rows as CSV; the first line has the names of the columns."""
     file = StringIO()
     columns = dict.fromkeys(key for row in rows for key in row)
-    writer = csv.DictWriter(file, columns)  # ends lines by CR LF, and so quotes both in cells
+    # This writer ends lines by CR LF, and therefore quotes cells that contain CR or LF.
+    writer = csv.DictWriter(file, columns)
     writer.writeheader()
     writer.writerows(rows)
     return file.getvalue().replace("\r\n", "\n")

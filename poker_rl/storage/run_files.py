@@ -6,12 +6,11 @@ outputs/<game>/<algo>/<name, or overrides and time>/
     metrics.jsonl       a JSON row for each evaluation: counters, and metrics by tag
     events.out.*        the metrics for TensorBoard; those of a player are in players/<player>
     state.pt, players/  checkpoint and snapshots, see `checkpoint`
-    evaluations/        results of `poker-rl evaluate`, and report.html of `poker-rl report`
+    evaluations/        results of `poker-rl evaluate`
+    report.html         page of `poker-rl report`
     workers/            checkpoints of the other processes of a distributed run
     opponents/          copies of opponents' files: snapshots of other runs, bots given by YAML
     figures/*.png       figures drawn at the end, unless figures=false
-
-A session is one process that trains a run: the process that began it or one that resumed it.
 """
 
 from __future__ import annotations
@@ -138,7 +137,8 @@ def build_manifest(seed: int, device: torch.device) -> dict[str, Any]:
         "status": "running",  # at the end: finished, interrupted or failed
         "checkpoint": None,  # counters at the last checkpoint
         "measurements": {},  # by tag of the measurement: its unit and its kind, such as "exact"
-        "resumed": [],  # for each process that resumed the run: the result of `describe_process`
+        # For each resume: the result of `describe_process`, the threads, and the counters `from`
+        "resumed": [],
     }
 
 

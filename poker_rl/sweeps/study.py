@@ -32,7 +32,7 @@ from poker_rl.training.start_run import build_and_train
 
 LOCKS_FILE = "locks"
 MAX_TRIES = 5  # a trial is given up once its process was stopped or killed this many times
-WAIT_S = 1.0  # seconds between searches for lost trials, if other processes run all the others
+WAIT_S = 1.0  # seconds between searches for lost trials, while other processes run all that remain
 
 SearchSpace = dict[str, distributions.BaseDistribution]
 EXAMPLE = "{low: 1e-4, high: 1e-2, log: true}"
@@ -98,7 +98,7 @@ def format_overrides(values: Mapping[str, Any]) -> list[str]:
 
 @dataclass
 class ObjectiveFunction(Logger):
-    """ObjectiveFunction function of a study: the mean of the metric over the runs of a trial.
+    """Objective function of a study: the mean of the metric over the runs of a trial.
 
     The runs of a trial, one per seed, train one after another. This object is also their logger. At
     each evaluation, it reports two numbers to Optuna: the mean of the metric over the runs so far,
@@ -170,7 +170,7 @@ class ObjectiveFunction(Logger):
     def log(self, row: Row, step: int) -> None:
         """Report the metric to Optuna; raise RunInterruptedError if Optuna prunes the trial."""
         done, values = row.counters[self.ungrouped.budget_unit], {**row.counters, **row.values}
-        if done == 0:  # before training, only measures can be checked: `learn` has no metrics yet
+        if done == 0:  # no metrics of `learn` yet, so a tag such as "loss/policy" can't be checked
             if "/" not in self.config.metric:
                 self.get_metric(values)
             return
@@ -213,7 +213,7 @@ def start_next_trial(
 ) -> Trial | None:
     """Start the next trial; return None once enough trials are completed or pruned.
 
-    While other processes run all trials that are still missing, wait, because one may get lost.
+    While other processes run all trials that are still missing, wait: one of these may get lost.
     """
     while True:
         with exclusive_lock(objective.folder):  # no other process may start a trial now

@@ -69,7 +69,7 @@ def run_sweep(
         create_writable_folder(sweep)
     write_text_atomically(sweep / job_outcomes.JOBS_FILE, json.dumps(jobs))
     outcomes = job_outcomes.read_job_outcomes(sweep)
-    # A finished job whose run folder was deleted has no folder.
+    # A finished job whose run folder was deleted has no `folder`, and is run again.
     unfinished = [n for n, job in enumerate(outcomes) if job.status != "finished" or not job.folder]
     finished, count = len(jobs) - len(unfinished), job_outcomes.format_job_count(len(jobs))
     print_line(f"{count}, of which {finished:,} finished already" if finished else count)

@@ -14,7 +14,7 @@ from multiprocessing.context import BaseContext
 
 KILLED_MESSAGE = "a worker process was killed, perhaps for lack of memory"
 
-TaskRunner = Callable[[int], None]  # function that runs the task with this number
+TaskRunner = Callable[[int], None]  # function that runs the task whose number it gets
 
 _run_task: TaskRunner | None = None  # set only in the processes of the pool
 

@@ -20,7 +20,8 @@ from poker_rl.learning import collectives
 from poker_rl.nets.net_config import NetConfig, NetDimensions
 from poker_rl.nets.observation_encoders import ObservationEncoder
 
-# Settings that give the rows of a network call; the first one that the algorithm has is used.
+# Settings that determine the number of rows (decisions) in a call of a network. The first one that
+# the algorithm has is used.
 ROW_SETTINGS = ("batch_size", "tables", "hands_per_iteration")
 
 
@@ -35,7 +36,10 @@ class ProcessRank:
 
 
 def find_process_rank(count: int) -> ProcessRank:
-    """Find out which of the `count` processes of a run this process is."""
+    """Return the rank of this process in a run of `count` processes.
+
+    Raise ConfigError if torchrun has started another number of processes.
+    """
     started = count_torchrun_processes()
     if started == 1:
         return ProcessRank(count, local_count=count)
@@ -54,7 +58,7 @@ def count_torchrun_processes() -> int:
 def prepare_process(
     device: str, threads: int, seed: int, worker: ProcessRank = ProcessRank()
 ) -> torch.device:
-    """Set the threads and the seed of all libraries, and return the device of this process.
+    """Set threads of torch and numba and the seed of torch; return the device of this process.
 
     With `device=auto`, each process of the run gets its own GPU, or all use the CPU if this machine
     has too few GPUs; with `device=cuda`, too few GPUs are an error.
@@ -62,8 +66,8 @@ def prepare_process(
     if threads > (cores := count_cores()):
         raise ConfigError(f"threads: {threads} are more than the cores that may be used, {cores}")
     set_threads(threads)
-    # Denormal numbers, in float32 those below 1e-38, count as 0. They are slow on some processors,
-    # and Adam's moments of weights that get no more gradients end there.
+    # Treat denormal numbers, in float32 those below 1e-38, as 0. They are slow on some processors,
+    # and Adam's moments decay to such numbers if a weight gets no more gradients.
     torch.set_flush_denormal(True)
     collectives.local_world_size = worker.local_count
     torch.manual_seed(seed)

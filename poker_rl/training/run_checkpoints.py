@@ -28,8 +28,9 @@ from poker_rl.training.run_config import CHANGEABLE_SETTINGS, RESUME_RULE
 from poker_rl.training.run_recorder import RunRecorder
 
 WORKERS_FOLDER = "workers"
-# A warm start requires that these settings of the algorithm are equal in both runs. They define the
-# shapes of networks, the unit of values, or the weights of iterations in the averages of deep_cfr.
+# A warm start requires that these settings of the algorithm are equal in both runs, except that the
+# other run's `_target_` may be in `warm_start_sources`. The settings define the shapes of networks,
+# the unit of values, or the weights of iterations in the averages of deep_cfr.
 EQUAL_ALGO_SETTINGS = {
     *("_target_", "network_sharing", "instances", "shared_layers", "iteration_weight_power"),
     *("reward_type", "reward_power", "reward_scale", "reward_unit"),
@@ -181,8 +182,8 @@ def warm_start(
 ) -> str:
     """Start a new run's algorithm with the networks of another run or of a trained player.
 
-    `spec` names the run or, for `load`, the player. Return the spec to record in the config: for a
-    run with the decisions of its checkpoint, FOLDER@DECISIONS.
+    `spec` names the run or, for `load`, the player. Return the spec to record in the config; for a
+    run, it is FOLDER@DECISIONS with the decisions of the loaded checkpoint.
     """
     if not isinstance(algorithm, NetworkLearner):
         raise ConfigError(f"{config['names']['algo']} has no networks that could be taken over")

@@ -98,7 +98,7 @@ def build_ungrouped_config(settings: Mapping[str, Any]) -> UngroupedConfig:
 def replace_opponents_by_copies(
     config: Mapping[str, Any], opponents: OpponentFileCopies, option_dirs: Sequence[Path]
 ) -> dict[str, Any]:
-    """Return the settings with opponents' paths replaced by those of copies to be made later."""
+    """Return the settings with opponents' paths replaced by the paths of copies, made later."""
     settings: dict[str, Any] = deepcopy(dict(config))
     user_bots = {
         path.stem: str(path)

@@ -9,9 +9,10 @@ from poker_rl.config.input_checks import ConfigError
 
 @dataclass(frozen=True)
 class RunOutcome:
-    """Status, exit code and message of a training run that has ended."""
+    """Status, exit code and message of a training run."""
 
-    status: str  # finished, interrupted, diverged, failed, or refused (wrong settings)
+    # finished, interrupted, diverged, failed or refused (wrong settings); in a sweep also running
+    status: str
     exit_code: int = 0
     message: str = ""  # one line for the user; empty if there is nothing to say
 
@@ -21,7 +22,7 @@ class DivergedError(ConfigError):
 
 
 class RunInterruptedError(Exception):
-    """Error raised when a stop signal or a logger ends a run early; the message is for the user.
+    """Error raised after a stop signal, or by a logger to end a run; its message is for the user.
 
     `number` is the number of the signal, or 0 for a logger; the exit code is 128 + `number`.
     """

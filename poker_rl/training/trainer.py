@@ -94,7 +94,8 @@ class Trainer:
     def evaluate(self, is_exact: bool = False) -> None:
         """Evaluate the players and log a row; ranks above 0 do nothing.
 
-        With `is_exact`, a game whose tree is too large is evaluated exactly on its public tree.
+        With `is_exact`, a game that is too large to enumerate is also evaluated exactly, on its
+        public tree.
         """
         if self.recorder is None:
             return
@@ -111,8 +112,9 @@ class Trainer:
         if self.recorder is None:
             self.checkpoints.save()
             return
-        # The last step has a row even if no evaluation is due. A run with a larger budget would not
-        # have it. So the checkpoint has the state before this row, which a resumed run removes.
+        # A row is logged after the last step even if no evaluation is due. A run with a larger
+        # budget would not log this row. So the checkpoint has the recorder's state before the row,
+        # and a resumed run removes the row.
         state = self.recorder.state_dict()
         if self.recorder.last_counters[self.unit] != self.units_done:
             self.evaluate()

@@ -55,6 +55,7 @@ class Logger(Protocol):
 
         Raises:
             OSError: if the row can't be written; the run then ends with exit code 1.
+            RunInterruptedError: to end the run early.
         """
         return
 

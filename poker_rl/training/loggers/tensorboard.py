@@ -62,7 +62,11 @@ class TensorBoard(Logger):
                 writer.close()
 
     def _get_or_open_writer(self, folder: Path, results: Iterable[Result] = ()) -> SummaryWriter:
-        """Return a folder's writer; for a new run, first write settings and layout of charts."""
+        """Return the writer of a folder, and open it at the first call.
+
+        A writer for the run folder of a new run first gets the settings, and a layout of charts for
+        `results`.
+        """
         if folder in self._writers:
             return self._writers[folder]
         from torch.utils.tensorboard import SummaryWriter, summary  # its import is slow
@@ -73,8 +77,9 @@ class TensorBoard(Logger):
         writer = self._writers[folder] = SummaryWriter(folder, purge_step=purge_step)
         if self._resumed_decisions is None and folder == self._folder:
             # `hparams` returns three summaries; write only the second: the settings of this run.
-            # The first lists names of settings; TensorBoard shows only those in the list of the
-            # first run it reads. `add_hparams` would write all three as a separate run.
+            # The first lists names of settings. With such lists, TensorBoard would show only the
+            # settings in the list of the first run that it reads. `add_hparams` would write all
+            # three summaries as a separate run.
             hparams = summary.hparams(flatten_hparams(self._config), {})[1]  # type: ignore[no-untyped-call]
             writer._get_file_writer().add_summary(hparams, 0)  # type: ignore[no-untyped-call]
             writer.add_custom_scalars(build_layout(self._game, results))

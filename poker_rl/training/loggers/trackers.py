@@ -25,7 +25,8 @@ from poker_rl.storage.run_files import flatten_hparams, read_manifest
 from poker_rl.storage.terminal_printing import print_error
 from poker_rl.training.loggers import Logger, Row
 
-RUN_STATUSES = {"finished": "FINISHED", "interrupted": "KILLED", "failed": "FAILED"}  # of MLflow
+# Names in MLflow of the statuses with which a run ends
+RUN_STATUSES = {"finished": "FINISHED", "interrupted": "KILLED", "failed": "FAILED"}
 # Longest wait for a tracker at the end of a run; starting a library takes up to 20 s.
 TIMEOUT_S = 60.0
 
@@ -37,7 +38,8 @@ class Tracker(Logger, ABC):
 
     Attributes:
         names: the selected option of each group, such as {"game": "kuhn"}.
-        files: folder for the tracker's files, shared by all runs in `outputs`.
+        files: folder for the tracker's files, shared by all runs in `outputs`; a run whose folder
+            was moved has its own.
     """
 
     package: ClassVar[str]  # name of the library and of the extra that installs it
@@ -106,7 +108,7 @@ class Tracker(Logger, ABC):
             self._drop(f"{type(error).__name__}: {reason}")
 
     def _drop(self, reason: str) -> None:
-        """Print a warning and ignore all further calls."""
+        """Print a warning, if none was printed before, that the tracker gets no more data."""
         if not self._is_dropped:
             self._is_dropped = True
             print_error(f"logger {self.package}: {reason}; the run continues without this logger")
