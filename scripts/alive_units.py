@@ -25,7 +25,7 @@ from poker_rl.players.player_loader import load_player
 TABLE_COUNT, DECISIONS_PER_TABLE = 1000, 8
 
 
-def collect_random_positions(game: Game) -> np.ndarray:
+def collect_random_decision_records(game: Game) -> np.ndarray:
     """Return table records [positions] from random hands, each with a seat to act."""
     tables, generator, positions = Tables(game, TABLE_COUNT, 0), np.random.default_rng(0), []
     tables.deal()
@@ -71,7 +71,7 @@ def main() -> None:
         player = load_player(sys.argv[2], game)
         if not isinstance(player, NetworkPlayer):
             raise ConfigError(f"{sys.argv[2]} is no network")
-        layers = measure_alive_unit_shares(player, collect_random_positions(game))
+        layers = measure_alive_unit_shares(player, collect_random_decision_records(game))
     except ConfigError as error:
         sys.exit(str(error))
     for number, shares in enumerate(layers, 1):

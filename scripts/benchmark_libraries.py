@@ -34,7 +34,7 @@ from poker_rl.games.game_tree import get_tree
 from poker_rl.games.hand_evaluator import evaluate_hand
 from poker_rl.games.poker.betting import legal, payoffs, start, step
 from poker_rl.games.poker.no_limit_poker import NoLimitPoker
-from poker_rl.games.public.ranges import Ranges, compute_showdown_values
+from poker_rl.games.public.ranges import PrivateHands, compute_showdown_values
 from poker_rl.games.tables import Tables
 from poker_rl.nets.dense import MLPConfig
 from poker_rl.nets.net_config import NetDimensions
@@ -384,27 +384,29 @@ def compute_showdown_values_by_pairs(hands, ranks, reach, out):  # type: ignore[
 
 
 def create_range_showdown_benchmarks() -> dict[str, Benchmark]:
-    ranges = Ranges(build_game("limit_holdem"))  # type: ignore[arg-type]
-    free = ranges.mask_compatible_hands(RIVER)
+    private_hands = PrivateHands(build_game("limit_holdem"))  # type: ignore[arg-type]
+    free = private_hands.mask_compatible_hands(RIVER)
     reach = np.random.default_rng(0).random(len(free)) * free
     out, ranks = np.empty((1, len(free))), np.full(len(free), -1, np.int32)
-    order, sorted_ranks = ranges.sort_by_strength(RIVER)
+    order, sorted_ranks = private_hands.sort_by_strength(RIVER)
     ranks[order] = sorted_ranks
     reach_row_out = reach[None], np.zeros(1, np.int64), out  # a single range, in row 0
     benchmarks = {
         "ours": wrap_as_benchmark(
             lambda: compute_showdown_values(
-                ranges.hands, *ranges.sort_by_strength(RIVER), *reach_row_out
+                private_hands.hands, *private_hands.sort_by_strength(RIVER), *reach_row_out
             )
         ),
         "ours, strengths known": wrap_as_benchmark(
-            lambda: compute_showdown_values(ranges.hands, order, sorted_ranks, *reach_row_out)
+            lambda: compute_showdown_values(
+                private_hands.hands, order, sorted_ranks, *reach_row_out
+            )
         ),
         "double loop, strengths known": wrap_as_benchmark(
-            lambda: compute_showdown_values_by_pairs(ranges.hands, ranks, reach, out[0])
+            lambda: compute_showdown_values_by_pairs(private_hands.hands, ranks, reach, out[0])
         ),
     }
-    hands, board = ranges.hands[free].tolist(), RIVER.tolist()
+    hands, board = private_hands.hands[free].tolist(), RIVER.tolist()
     if find_spec("phevaluator") is not None:
         from phevaluator import evaluate_cards
 

@@ -109,7 +109,7 @@ def sample_hands(game: PokerGame | VariableSeatsPoker, hands: int, seed: int) ->
     tables = Tables(game, min(BATCH, hands), seed)
     weights = np.resize(ACTION_WEIGHTS, (len(tables.records), 3))
     first_game = get_variant_at_table(game, tables.records[0])
-    no_limit, has_stacks = (
+    no_limit, has_limited_stacks = (
         isinstance(first_game, NoLimitPoker),
         first_game.starting_stacks is not None,
     )
@@ -134,7 +134,7 @@ def sample_hands(game: PokerGame | VariableSeatsPoker, hands: int, seed: int) ->
             put = tables.records["paid"][rows, seats]
             for i, row in enumerate(rows):
                 here = Decision(int(seats[i]), np.flatnonzero(kinds[i]).tolist(), int(kind[i]))
-                if has_stacks:
+                if has_limited_stacks:
                     raises = (RAISE + np.flatnonzero(legal[i, RAISE:])).tolist()
                     to = int(put[i]) if kind[i] == RAISE else 0
                     here = here._replace(raises=raises, chosen=int(actions[i]), raised_to=to)
@@ -224,7 +224,7 @@ def put_royal_flush_on_board(record: np.void, game: PokerGame | VariableSeatsPok
 
 def get_variant_at_table(game: PokerGame | VariableSeatsPoker, record: np.void) -> PokerGame:
     """Return the game at a table: `game`, or its variant with the table's number of seats."""
-    return game if isinstance(game, PokerGame) else game.games_by_seat_count[record["variant"]]
+    return game if isinstance(game, PokerGame) else game.variant_games[record["variant"]]
 
 
 # PokerKit
@@ -595,7 +595,7 @@ def load_game_for_pokerkit(name: str) -> PokerGame | VariableSeatsPoker:
         ConfigError: if there is no such game, or PokerKit does not support it.
     """
     game = build(load_option("game", name), "game")
-    each = game.games_by_seat_count[0] if isinstance(game, VariableSeatsPoker) else game
+    each = game.variant_games[0] if isinstance(game, VariableSeatsPoker) else game
     if (
         isinstance(each, PokerGame)
         and sum(each.board_cards)

@@ -137,7 +137,7 @@ def load_actors(game: FixedLimitPoker, folder: Path) -> list[Player]:
     return [player.select_instance(k) for k in range(player.instance_count)]
 
 
-def measure_winnings(
+def measure_winnings_with_interval(
     game: FixedLimitPoker, candidates: Sequence[Player], others: Sequence[Player], deals: int
 ) -> tuple[float, float]:
     """Return the candidates' mean winnings in small bets per hand, and half the 95 % interval.
@@ -197,7 +197,7 @@ class Matches:
         five = str(get_newest_snapshot(self.runs[other][index])) if other in self.runs else other
         key = f"{get_newest_snapshot(self.runs[name][seed])} against {five}, {self.deals} deals"
         if key not in self.saved:
-            found = measure_winnings(
+            found = measure_winnings_with_interval(
                 self.game, self.players[name][seed], self.players[other][index], self.deals
             )
             self.saved[key] = list(found)

@@ -233,7 +233,7 @@ def build_summary_row(row: Row, group: RunGroup) -> CsvRow:
     }
 
 
-def iterate_csv_rows(row: Row, group: RunGroup) -> Iterator[CsvRow]:
+def iterate_measurement_rows(row: Row, group: RunGroup) -> Iterator[CsvRow]:
     """Yield a row of <game>.csv for each measurement in each run of a learner."""
     (name,) = build_seed_comparison(group, row.game).measures
     for run in group.runs:
@@ -452,7 +452,7 @@ def update_saved_rows(rows: Sequence[Row]) -> dict[str, list[SavedRow]]:
             group = row.select_finished_runs() if row.game == game else None
             if group:
                 summaries[game, row.algo] = build_summary_row(row, group)
-                points[row.algo] = list(iterate_csv_rows(row, group))
+                points[row.algo] = list(iterate_measurement_rows(row, group))
         order = [row.algo for row in rows if row.game == game and row.algo in points]
         saved_rows[game] = [SavedRow(summaries[game, algo], points[algo]) for algo in order]
         if order:

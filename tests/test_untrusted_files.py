@@ -20,7 +20,7 @@ from poker_rl.storage.run_files import (
     read_manifest,
     read_metrics_rows,
 )
-from poker_rl.sweeps.job_outcomes import read_job_overrides
+from poker_rl.sweeps.job_outcomes import read_overrides_of_jobs
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -61,7 +61,7 @@ READERS = {
     "tournament.yaml": lambda path: read_plan(path.parent),
     "state.pt": checkpoint.load_checked,
     "session.jsonl": read_session,
-    "jobs.json": lambda path: read_job_overrides(path.parent),
+    "jobs.json": lambda path: read_overrides_of_jobs(path.parent),
     "summary.csv": read_summary_run_folders,
 }
 

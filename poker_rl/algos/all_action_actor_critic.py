@@ -158,7 +158,9 @@ class AllActionActorCritic(NetworkLearner, SharingAndSeatingSettings):
 
     def players(self) -> dict[str, Player]:
         """Return "average" (if any), "weight_average" (EMA of actor's weights) and "current"."""
-        critic = self.services.build_player_critic(self._critic, self.reward_scale, per_action=True)
+        critic = self.services.build_critic_for_player(
+            self._critic, self.reward_scale, per_action=True
+        )
         return self._averages.build_players(critic)
 
     def _choose_actions(self, rows: DecisionsToMake) -> tuple[np.ndarray, np.ndarray]:

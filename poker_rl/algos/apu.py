@@ -197,8 +197,8 @@ class APU(NetworkLearner):
         self.add_progress(len(batch))
         updates_due += self._count_updates_due(self.progress.hands)
         step_metrics = []
-        if learner.buffer.min_replica_size >= self.batch_size:
-            step_metrics = [self._update_networks(learner) for _ in range(updates_due)]
+        if learner.buffer.min_items_per_replica >= self.batch_size:
+            step_metrics = [self._take_gradient_step(learner) for _ in range(updates_due)]
         hands_per_copy = self.actor_copy_period * self._hands_per_episode
         if not self.progress.hands % hands_per_copy:
             self._sync_copied_actor()
@@ -280,7 +280,7 @@ class APU(NetworkLearner):
                 reward=(reward / self.reward_scale)[is_own],
             )
 
-    def _update_networks(self, learner: OffPolicyActorCritic) -> tuple[Tensor, Tensor]:
+    def _take_gradient_step(self, learner: OffPolicyActorCritic) -> tuple[Tensor, Tensor]:
         """Take a gradient step; return its metrics and the gradient norm [].
 
         The metrics are [critic loss, actor loss, entropy], summed over the learner's replicas.

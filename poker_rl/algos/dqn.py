@@ -107,7 +107,7 @@ class DQN(NetworkLearner, SharingAndSeatingSettings):
             [self._replay_optimizer], context.device, self.services.timer
         )
         self._target_branch = ParallelBranch(context.device)
-        self._acting_networks = ActingNetworks([self._q_network], self.services)
+        self._acting_networks = PerDecisionNetworks([self._q_network], self.services)
 
     def run_iteration(self) -> dict[str, float]:
         """Play `rollout_steps` actions at every table and take the gradient steps that are due."""
@@ -116,14 +116,14 @@ class DQN(NetworkLearner, SharingAndSeatingSettings):
         batch = self.services.rollout.play_steps(self._choose_actions, self.rollout_steps)
         self.add_progress(self._store_transitions(batch))
         updates_due += self._count_updates_due(self.progress.decisions)
-        if self._buffer.min_replica_size >= self.learning_starts:
+        if self._buffer.min_items_per_replica >= self.learning_starts:
             self._update_networks(updates_due)
         return self._compute_metrics()
 
     def players(self) -> dict[str, Player]:
         """Return "greedy", the policy that plays the action with the largest Q."""
         scale, gamma = self.reward_scale, self.gamma
-        critic = self.services.build_player_critic(None, scale, gamma, per_action=True)
+        critic = self.services.build_critic_for_player(None, scale, gamma, per_action=True)
         return {"greedy": self._build_player(self._q_network, GreedyNetworkPlayer, critic)}
 
     def _build_player(
@@ -212,7 +212,7 @@ class DQN(NetworkLearner, SharingAndSeatingSettings):
         }
 
 
-class ActingNetworks:
+class PerDecisionNetworks:
     """Networks of a learner, such as best response and average policy; each decision uses one.
 
     `modules` are the networks, of K replicas each. A GPU runs all replicas of all networks for all

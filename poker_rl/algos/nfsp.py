@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from poker_rl.algos.algorithm import Stateful
-from poker_rl.algos.dqn import DQN, ActingNetworks
+from poker_rl.algos.dqn import DQN, PerDecisionNetworks
 from poker_rl.config.input_checks import Probability
 from poker_rl.learning.average_policy_network import AveragePolicyNetwork, AveragePolicySettings
 from poker_rl.learning.gradient_steps import CapturedUpdates
@@ -53,7 +53,7 @@ class NFSP(DQN):
             context.device,
             self.services.timer,
         )
-        self._acting_networks = ActingNetworks(
+        self._acting_networks = PerDecisionNetworks(
             [self._q_network, self._average_policy.module], self.services
         )
         self.services.set_learning_seat_prob(self.eta)  # best responses play in learning seats
@@ -90,7 +90,7 @@ class NFSP(DQN):
         return transition_count
 
     def _take_gradient_steps(self, steps: int) -> None:
-        if self._average_policy.buffer.min_replica_size < self.learning_starts:
+        if self._average_policy.buffer.min_items_per_replica < self.learning_starts:
             super()._take_gradient_steps(steps)
             return
         self._joint_updates.take_steps(steps)

@@ -151,7 +151,7 @@ class PPO(NetworkLearner, SharingAndSeatingSettings):
         self._epoch_row_count = 0  # rows of each replica in an epoch, with padding
         # A GPU records these steps as CUDA graphs.
         self._prepare_data = CapturedStep(
-            self._compute_loss_inputs, device, is_capturable=self.services.replicas == 1
+            self._update_loss_inputs, device, is_capturable=self.services.replicas == 1
         )
         self._learn_epoch = CapturedStep(self._run_one_epoch, device)
         self._opponent_pool: OpponentPool | None = None
@@ -199,7 +199,7 @@ class PPO(NetworkLearner, SharingAndSeatingSettings):
     def players(self) -> dict[str, Player]:
         """Return "average" (if any), "weight_average" (EMA of actor's weights) and "current"."""
         scale, gamma = self.reward_scale, self.gamma
-        critic = self.services.build_player_critic(self._critic, scale, gamma, per_action=False)
+        critic = self.services.build_critic_for_player(self._critic, scale, gamma, per_action=False)
         return self._averages.build_players(critic)
 
     def _set_epoch_row_count(self) -> None:
@@ -235,7 +235,7 @@ class PPO(NetworkLearner, SharingAndSeatingSettings):
         return replica, observation, mask, policy.cpu().numpy()
 
     @torch.no_grad()
-    def _compute_loss_inputs(self) -> None:
+    def _update_loss_inputs(self) -> None:
         """Compute the inputs of networks and loss for the latest batch; write them to `_inputs`."""
         batch, inputs = self._rollout.batch, self._inputs
         inputs.update_network_inputs()

@@ -25,7 +25,7 @@ from poker_rl.algos.algorithm import NetworkLearner, Stateful
 from poker_rl.algos.sampled_board_values import (
     BoardDecisions,
     SampledBoardEvaluator,
-    sample_in_proportion,
+    sample_systematically,
 )
 from poker_rl.config.input_checks import (
     ConfigError,
@@ -115,7 +115,7 @@ class PublicPolicyGradient(NetworkLearner):
         chips and policies, [count, A actions] each.
         """
         all_weights = np.concatenate([board_weights.ravel() for board_weights in weights])
-        sampled = sample_in_proportion(all_weights, count, self.services.generator)
+        sampled = sample_systematically(all_weights, count, self.services.generator)
         parts, first = [], 0
         for board in boards:
             lines, hands = board.probs.shape[:2]

@@ -41,7 +41,7 @@ OPTIMIZERS = {"sgd": torch.optim.SGD, "adam": torch.optim.Adam}
 
 
 @dataclass(kw_only=True, frozen=True)
-class MovingAverageBaseline:
+class MovingAverageBaselineSettings:
     """Settings of the baseline: its `decay` per iteration, and its `initial_value` in chips."""
 
     decay: Probability
@@ -53,7 +53,7 @@ class Reinforce(NetworkLearner, SharingAndSeatingSettings):
     """REINFORCE learner; `baseline: null` means no baseline."""
 
     hands_per_iteration: PositiveInt
-    baseline: MovingAverageBaseline | None
+    baseline: MovingAverageBaselineSettings | None
     optimizer: OptimizerName
     lr: PositiveFloat
 

@@ -61,7 +61,7 @@ class SampledBoardEvaluator:
 
     def __init__(self, game: Game, merge_suits: bool, board_count: int, exploration: float) -> None:
         self.tree = PublicTree(game, merge_suits)
-        self.range_policy = RangePolicyQuery(game, self.tree.ranges, self.tree.boards)
+        self.range_policy = RangePolicyQuery(game, self.tree.private_hands, self.tree.boards)
         self.exploration = exploration
         self._board_count = board_count
         self._cached_boards: dict[tuple[int, bytes], tuple[list[Board], np.ndarray]] = {}
@@ -72,7 +72,7 @@ class SampledBoardEvaluator:
     ) -> list[BoardDecisions]:
         """Evaluate a player's actions on sampled boards; return all decisions on these boards."""
         self._player, self._generator, self._decisions = player, generator, []
-        reach = np.ones((2, 1, 2, len(self.tree.ranges.hands)))
+        reach = np.ones((2, 1, 2, len(self.tree.private_hands.hands)))
         self._average_values_over_boards(0, self.tree.boards.root, reach, 1.0)
         return self._decisions
 
@@ -93,7 +93,7 @@ class SampledBoardEvaluator:
         boards, multiplicities = self._cached_boards[key]
         if len(boards) <= self._board_count:
             return boards, multiplicities
-        sampled = sample_in_proportion(multiplicities, self._board_count, self._generator)
+        sampled = sample_systematically(multiplicities, self._board_count, self._generator)
         weight = multiplicities.sum() / self._board_count
         return [boards[i] for i in sampled], np.full(self._board_count, weight)
 
@@ -118,7 +118,7 @@ class SampledBoardEvaluator:
             values += weight * self._evaluate_from_board(
                 street_index, policy, reach, board_prob * weight
             )
-        renamed_hands = tree.ranges.permuted_hands[previous_board.suit_permutations]
+        renamed_hands = tree.private_hands.permuted_hands[previous_board.suit_permutations]
         mean: np.ndarray = np.mean([values[:, :, renaming] for renaming in renamed_hands], axis=0)
         return mean
 
@@ -129,7 +129,11 @@ class SampledBoardEvaluator:
 
         Arguments as in `_average_values_over_boards`, but `board_prob` is that of this board.
         """
-        ranges, board, street = self.tree.ranges, policy.board, self.tree.streets[street_index]
+        ranges, board, street = (
+            self.tree.private_hands,
+            policy.board,
+            self.tree.streets[street_index],
+        )
         legal, lines = street.legal_mask, pack_line_arrays(street)
         hands, probs = policy.hands, policy.probs  # [D, R, A]
         is_possible = hands.representative_of_hand >= 0
@@ -167,7 +171,7 @@ class SampledBoardEvaluator:
         return values[: street.entering_count] * is_possible
 
 
-def sample_in_proportion(
+def sample_systematically(
     weights: np.ndarray, count: int, generator: np.random.Generator
 ) -> np.ndarray:
     """Return `count` sorted indices, sampled in proportion to weights [N] (systematic sampling).

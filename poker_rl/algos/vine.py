@@ -135,7 +135,9 @@ class Vine(NetworkLearner, SharingAndSeatingSettings):
         step = self.progress.decisions
         set_learning_rates(self._optimizer, self.actor_lr.value(step), self.critic_lr.value(step))
         kl_old_coef, entropy_coef = self.kl_old_coef.value(step), self.entropy_coef.value(step)
-        updates = self.gradient_steps if self._buffer.min_replica_size >= self.batch_size else 0
+        updates = (
+            self.gradient_steps if self._buffer.min_items_per_replica >= self.batch_size else 0
+        )
         for _ in range(updates):
             metric_sums += self._update_networks(kl_old_coef, entropy_coef)
         self._actor_ema.update(self._actor, self.progress.iterations + 1)
@@ -150,7 +152,7 @@ class Vine(NetworkLearner, SharingAndSeatingSettings):
     def players(self) -> dict[str, Player]:
         """Return "weight_average" (EMA of the actor, which plays in training) and "current"."""
         module = self._critic_ema.module
-        critic = self.services.build_player_critic(module, self.reward_scale, per_action=False)
+        critic = self.services.build_critic_for_player(module, self.reward_scale, per_action=False)
         return self.services.build_players(
             critic, weight_average=self._actor_ema.module, current=self._actor
         )

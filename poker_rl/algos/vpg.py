@@ -140,7 +140,7 @@ class VPG(NetworkLearner, SharingAndSeatingSettings):
     def players(self) -> dict[str, Player]:
         """Return "weight_average" (EMA of the actor's weights) and "current" (the actor)."""
         services, scale = self.services, self.reward_scale
-        critic = services.build_player_critic(self._critic, scale, per_action=False)
+        critic = services.build_critic_for_player(self._critic, scale, per_action=False)
         average = self._weight_ema.module
         return services.build_players(critic, weight_average=average, current=self._actor)
 

@@ -18,9 +18,9 @@ from poker_rl.config.option_files import (
     SHIPPED_OPTION_DIR,
     describe_options,
     dump_with_comments,
+    extract_override_key,
     list_option_dirs,
     list_options_by_group,
-    parse_override_key,
     read_comments,
     to_plain_dict,
 )
@@ -131,7 +131,7 @@ def run_command_with_settings(name: str, function_name: str, arguments: list[str
     words: dict[str, list[str]] = {"runs": [], "settings": [], "groups": []}
     for word in namespace.words:
         is_run = "run_specs" in annotations and not SETTING_PATTERN.match(word)
-        is_of_group = parse_override_key(word).partition(".")[0] in groups
+        is_of_group = extract_override_key(word).partition(".")[0] in groups
         words["runs" if is_run else "groups" if is_of_group else "settings"].append(word)
     option_dirs = list_option_dirs(namespace.config_dir)
 
@@ -151,7 +151,7 @@ def run_command_with_settings(name: str, function_name: str, arguments: list[str
         "group_config": group_config,
         "option_dirs": option_dirs,
         "run_specs": words["runs"],
-        "given_keys": [*map(parse_override_key, words["settings"] + words["groups"])],
+        "given_keys": [*map(extract_override_key, words["settings"] + words["groups"])],
     }
     return int(function(**{key: values[key] for key in annotations.keys() & values.keys()}) or 0)
 

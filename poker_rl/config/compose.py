@@ -36,9 +36,9 @@ from poker_rl.config.input_checks import (
     suggest_allowed,
 )
 from poker_rl.config.option_files import (
+    extract_override_key,
     iterate_yaml_keys,
     list_option_dirs,
-    parse_override_key,
     read_comments,
     suggest_option,
     to_plain_dict,
@@ -150,7 +150,7 @@ def compose_plain_config(
     `option_dirs` defaults to the shipped folder and those of plug-ins. Raise ConfigError for an
     override of a group that is not in `allowed_groups`; None allows all.
     """
-    for key in map(parse_override_key, overrides):
+    for key in map(extract_override_key, overrides):
         if allowed_groups is not None and key.partition(".")[0] not in allowed_groups:
             groups = ", ".join(allowed_groups)
             raise ConfigError(f"{key}: has no effect here; allowed: settings of {groups}")

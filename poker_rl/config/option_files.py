@@ -44,7 +44,7 @@ def to_plain_dict(config: Any) -> dict[str, Any]:
     return dict(plain_values)
 
 
-def parse_override_key(override: str) -> str:
+def extract_override_key(override: str) -> str:
     """Return the key of an override, such as `algo.lr` of `algo.lr=1` or `~algo.lr`."""
     return override.partition("=")[0].lstrip("+~")
 

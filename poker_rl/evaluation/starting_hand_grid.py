@@ -124,12 +124,12 @@ def format_grid(grid: StartingHandGrid, ranks: str, use_color: bool) -> str:
 
 
 def list_preflop_situations(game: DisplayedPoker, variant: int) -> list[tuple[str, np.void]]:
-    """Return (title, table record) of each preflop situation of `games_by_seat_count[variant]`.
+    """Return (title, table record) of each preflop situation of `variant_games[variant]`.
 
     First come the situations in which all seats before the seat to act have folded. Then come those
     in which the first seat has raised by about the pot, and all seats after it have folded so far.
     """
-    variant_game = game.games_by_seat_count[variant]
+    variant_game = game.variant_games[variant]
     tables = Tables(game, 1, 0)
     deck = np.arange(variant_game.cards_dealt, dtype=np.int8)[None]
 

@@ -17,7 +17,11 @@ enable_numba_cache()
 from poker_rl.games.displayed_table import BetRange, DisplayedGame, LegalMove, SeatView, TableView
 from poker_rl.games.game import Game, jit, load_game, shuffle_deck
 from poker_rl.games.game_tree import GameTree, get_tree
-from poker_rl.games.sequence_form import compute_reach, propagate_best_response, write_leaf_values
+from poker_rl.games.sequence_form import (
+    compute_reach,
+    propagate_best_response,
+    write_leaf_counterfactual_values,
+)
 from poker_rl.games.tables import Tables
 
 __all__ = [
@@ -35,5 +39,5 @@ __all__ = [
     "load_game",
     "propagate_best_response",
     "shuffle_deck",
-    "write_leaf_values",
+    "write_leaf_counterfactual_values",
 ]

@@ -185,7 +185,7 @@ def compute_reach(sequences, part, policy, reach):
 
 
 @jit
-def write_leaf_values(sequences, part, reach, counterfactual_values):
+def write_leaf_counterfactual_values(sequences, part, reach, counterfactual_values):
     """Write for each edge of a part the value of hands in which the owner's last move is this edge.
 
     A value is the sum of the owner's payoffs in chips, weighted with the probability of the deal
@@ -232,9 +232,9 @@ def add_leaf_values(sequences, group, reach, counterfactual_values):
 def propagate_best_response(sequences, part, counterfactual_values):
     """Propagate the values of a seat's best response from its last moves to its first.
 
-    `counterfactual_values` is the result of `write_leaf_values`. The best value at each
-    information set of the part is added in place to the owner's previous edge. Return the sum of
-    the best values at information sets where the owner moves first, in chips per hand.
+    `counterfactual_values` is the result of `write_leaf_counterfactual_values`. The best value at
+    each information set of the part is added in place to the owner's previous edge. Return the sum
+    of the best values at information sets where the owner moves first, in chips per hand.
     """
     actions = sequences.legal_mask.shape[1]
     root_value = 0.0

@@ -26,7 +26,7 @@ def to_env_id(game_name: str) -> str:
     return f"poker_rl/{''.join(word[0].upper() + word[1:] for word in words)}-v0"
 
 
-def register_games() -> None:
+def register_gymnasium_envs() -> None:
     """Register the games of this program and of plug-ins with Gymnasium."""
     from gymnasium import register
 
@@ -41,4 +41,4 @@ def register_games() -> None:
 
 
 if find_spec("gymnasium") is not None:
-    register_games()
+    register_gymnasium_envs()

@@ -49,7 +49,7 @@ class ShmAllReduce:
         ]
         self._exchanges = 0
 
-    def set_up_process(self, rank: int, check_alive: Callable[[], None]) -> None:
+    def set_rank_and_liveness_check(self, rank: int, check_alive: Callable[[], None]) -> None:
         """Set the rank, and a function to call in waits, which raises if a process has ended."""
         self._rank, self._check_alive = rank, check_alive
 
@@ -89,7 +89,7 @@ def use_shm_all_reduce(
 ) -> Iterator[None]:
     """Reduce CPU tensors by `shm_all_reduce` instead of torch's backend while in this context."""
     global _shm_all_reduce
-    shm_all_reduce.set_up_process(rank, check_alive)
+    shm_all_reduce.set_rank_and_liveness_check(rank, check_alive)
     _shm_all_reduce = shm_all_reduce
     try:
         yield

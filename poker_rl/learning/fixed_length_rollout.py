@@ -20,7 +20,7 @@ from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.learning.cuda_graphs import CapturedStep
 from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.learning.rollout import DecisionsToMake
-from poker_rl.nets.action_probs import sample_legal_action
+from poker_rl.nets.action_probs import sample_actions_without_waiting
 from poker_rl.nets.replicas import forward_by_replica
 
 # Columns of `FixedLengthBatch` that the CPU fills during play.
@@ -73,8 +73,8 @@ class TableGroup:
         names = ("observation", "mask", "is_learner", "replica")
         inputs = {name: getattr(batch, name)[0, table_slice] for name in names}
         inputs["uniform"] = batch.log_prob[0, table_slice]
-        self.host = {name: _allocate_on_host(like) for name, like in inputs.items()}
-        self.host_action = _allocate_on_host(batch.action[0, table_slice])
+        self.host = {name: _create_zeros_on_host(like) for name, like in inputs.items()}
+        self.host_action = _create_zeros_on_host(batch.action[0, table_slice])
         self.observation, self.mask, self.is_learner, self.replica, self.uniform = (
             tensor.numpy() for tensor in self.host.values()
         )
@@ -129,7 +129,7 @@ class FixedLengthRollout:
         self.batch.mask.fill_(True)
         # The CPU fills these tensors [steps, T, ...]; at its end, `play` copies them to the device.
         self._host = {
-            name: _allocate_on_host(getattr(self.batch, name)[-steps:]) for name in CPU_COLUMNS
+            name: _create_zeros_on_host(getattr(self.batch, name)[-steps:]) for name in CPU_COLUMNS
         }
         self._columns = {name: tensor.numpy() for name, tensor in self._host.items()}
         self._rows = torch.arange(seats + steps, device=device)[:, None]
@@ -262,7 +262,7 @@ class FixedLengthRollout:
         if self.non_learning_network is not None:
             others = forward_by_replica(self.non_learning_network, inputs["observation"], replica)
             logits = torch.where(inputs["is_learner"][:, None], logits, others)
-        action, log_prob = sample_legal_action(logits, inputs["mask"], inputs["uniform"])
+        action, log_prob = sample_actions_without_waiting(logits, inputs["mask"], inputs["uniform"])
         results = {name: inputs[name] for name in ("observation", "mask")}
         for name, values in (results | {"action": action, "log_prob": log_prob}).items():
             column = getattr(self.batch, name)[:, group.table_slice]
@@ -301,7 +301,7 @@ class FixedLengthRollout:
         self._is_bound = False
 
 
-def _allocate_on_host(like: Tensor) -> Tensor:
+def _create_zeros_on_host(like: Tensor) -> Tensor:
     """Return zeros in main memory with the shape of `like`; pinned memory if `like` is on a GPU."""
     tensor = torch.zeros(like.shape, dtype=like.dtype)
     return tensor.pin_memory() if like.device.type == "cuda" else tensor

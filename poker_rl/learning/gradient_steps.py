@@ -152,7 +152,7 @@ class ReplayOptimizer:
         self.updates += steps
         self._summed_steps += steps
 
-    def take_prepared_steps(self, steps: int) -> None:
+    def take_steps_with_prepared_lrs(self, steps: int) -> None:
         """Take the steps that `advance_lr_schedule` has prepared; a CUDA graph can record this."""
         size = self._batch_size
         items = self.buffer.sample(steps * size)
@@ -217,7 +217,7 @@ class CapturedUpdates:
     def _take_gradient_steps(self, steps: int) -> None:
         for branch, optimizer in zip(self._branches, self._optimizers[1:], strict=True):
             with branch:
-                optimizer.take_prepared_steps(steps)
-        self._optimizers[0].take_prepared_steps(steps)
+                optimizer.take_steps_with_prepared_lrs(steps)
+        self._optimizers[0].take_steps_with_prepared_lrs(steps)
         for branch in self._branches:
             branch.join()

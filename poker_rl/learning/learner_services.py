@@ -153,7 +153,7 @@ class LearnerServices:
         """Build K replicas of a critic, [K, B, W + H] -> [K, B, outputs]; see `build_network`."""
         return self.build_network(outputs, output_init_scale, is_critic=True)
 
-    def build_player_critic(
+    def build_critic_for_player(
         self,
         value_network: nn.Module | None,
         chips_per_unit: float,
@@ -250,7 +250,7 @@ class LearnerServices:
         action = sample_from_probs(probs, self.generator.random(len(probs)))
         return action, np.log(probs[np.arange(len(action)), action])
 
-    def encode_with_hidden_cards(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def encode_seen_and_hidden_cards(self, records: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the observations of seats to act [B, W], and the cards hidden from them [B, H]."""
         if self._encode_hidden_cards is None:
             return self.encoder(records), np.empty((len(records), 0), np.uint8)

@@ -62,7 +62,7 @@ class HandReplayBuffer(ReplayBuffer):
         tables = self._table_packer.unpack_tables(
             np.concatenate([hand, hand]), np.concatenate([moves, next_moves])
         )
-        observations, hidden_cards = self._services.encode_with_hidden_cards(tables.records)
+        observations, hidden_cards = self._services.encode_seen_and_hidden_cards(tables.records)
         per_decision = {
             "observation": observations,
             "critic_input": np.concatenate([observations, hidden_cards], 1),

@@ -94,7 +94,7 @@ class Opponents:
         self._self_state = state
         self._self_players = [player.select_instance(k) for k in range(player.instance_count)]
 
-    def sample_opponents(self, rows: np.ndarray, agent_of_seat: np.ndarray) -> None:
+    def assign_opponents(self, rows: np.ndarray, agent_of_seat: np.ndarray) -> None:
         """Sample opponents for new hands at tables `rows` [B]; `agent_of_seat` is [B, seats]."""
         seats = np.arange(agent_of_seat.shape[1])
         is_opponent = (agent_of_seat != 0) & (seats < self._tables.count_seats(rows)[:, None])

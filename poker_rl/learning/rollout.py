@@ -222,7 +222,7 @@ class Rollout:
                 agent[benched, seat] = 0
             self.agent_of_seat[rows] = agent
         if self.opponents is not None:
-            self.opponents.sample_opponents(rows, self.agent_of_seat[rows])
+            self.opponents.assign_opponents(rows, self.agent_of_seat[rows])
         if self.sample_learning_seats is not None:
             self.is_learning_seat[rows] = self.sample_learning_seats(rows)
 

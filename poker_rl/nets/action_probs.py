@@ -27,7 +27,7 @@ def masked_expectation(policy: Tensor, value: Tensor, legal_mask: Tensor) -> Ten
     return (policy * torch.where(legal_mask, value, 0.0)).sum(-1)
 
 
-def sample_legal_action(
+def sample_actions_without_waiting(
     logits: Tensor, legal_mask: Tensor, uniform: Tensor
 ) -> tuple[Tensor, Tensor]:
     """Sample an action for each of B rows by a softmax over the logits [B, A] of legal actions.

@@ -139,7 +139,7 @@ class PositionAdvice:
 
     def format_text(self, with_grid: bool, use_color: bool) -> str:
         """Return the advice as text; `with_grid` adds the hand grid, with colors if `use_color`."""
-        parts = [self._describe_situation(), self._format_prob_bars()]
+        parts = [self._describe_situation(), self._format_policy_table()]
         if self.expected_payoff is not None:
             payoff_text = f"{self.expected_payoff / self.game.unit_chips:+.2f} {self.game.unit}s"
             parts.append(f"value: {payoff_text}, the player's expected payoff of the whole hand")
@@ -171,7 +171,7 @@ class PositionAdvice:
             f" {call.chips_added} to call"
         )
 
-    def _format_prob_bars(self) -> str:
+    def _format_policy_table(self) -> str:
         """Return a table of the groups of legal actions: name, probability, value and bar."""
         groups = group_moves(self.game, self.records[:1], self.probs, self.values)
         columns = {

@@ -83,11 +83,11 @@ class LiveHand:
             "deck": history.deck,
             "player_of_seat": self.player_of_seat,
             "actions": history.actions,
-            "won": self.compute_payoffs(),
+            "won": self.compute_payoffs_by_player(),
             "ev_adjusted": self.compute_luck_adjusted_payoff(),
         }
 
-    def compute_payoffs(self) -> list[int]:
+    def compute_payoffs_by_player(self) -> list[int]:
         """Return the chips won in a finished hand, by player index; 0 for players not dealt in."""
         tables = tables_from_records(self.setup.game, self.record.copy())
         payoffs = dict(zip(self.player_of_seat, tables.payoffs()[0].tolist(), strict=False))
@@ -171,7 +171,7 @@ def build_hand_view(hand: LiveHand, first_unseen_step: int) -> dict[str, Any]:
     if hand.is_over:
         shown = view_to_dict(game.build_view(record, None))
         result = {
-            "won": hand.compute_payoffs(),
+            "won": hand.compute_payoffs_by_player(),
             "shown": shown,
             "outcome": format_person_payoff(hand),
         }
@@ -200,7 +200,7 @@ def build_hand_view(hand: LiveHand, first_unseen_step: int) -> dict[str, Any]:
 
 def format_person_payoff(hand: LiveHand) -> str:
     """Return a sentence about the human player's payoff in a finished hand."""
-    if not (payoff := hand.compute_payoffs()[PERSON_INDEX]):
+    if not (payoff := hand.compute_payoffs_by_player()[PERSON_INDEX]):
         return "You come out even"
     noun = "point" if hand.setup.game.unit == "point" else "chip"
     verb = "win" if payoff > 0 else "lose"
@@ -283,7 +283,7 @@ def format_hand(hand: LiveHand) -> str:
         lines.append(f"  {names[hand.player_of_seat[step.seat]]}: {step.move.label}")
     if views[-1].street and views[-1].board != views[-2:][0].board:  # cards dealt after an all-in
         lines.append(f"board {' '.join(views[-1].board)}")
-    for player_index, chips in enumerate(hand.compute_payoffs()):
+    for player_index, chips in enumerate(hand.compute_payoffs_by_player()):
         if chips:
             verb = ("win" if chips > 0 else "lose") + "s" * (player_index != PERSON_INDEX)
             lines.append(f"{names[player_index]} {verb} {abs(chips)}")

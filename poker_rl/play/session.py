@@ -37,7 +37,7 @@ from poker_rl.play.live_hand import (
 from poker_rl.play.move_grades import explain_grades, list_move_groups, review_all_decisions
 from poker_rl.play.session_file import SessionFile, read_session
 from poker_rl.play.session_statistics import format_signed, summarize_session
-from poker_rl.play.table_setup import TableSetup, join_names
+from poker_rl.play.table_setup import TableSetup, format_player_counts
 
 MAX_MOVES_PER_HAND = 10_000  # more than any hand has, so that each `turn_id` is unique
 
@@ -98,7 +98,7 @@ class Session:
             session = cls(setup, saved.seed, saved.session_id, file)
             session._hands_dealt = saved.hands_dealt
             for saved_hand in saved.hands:
-                session._restore_hand(saved_hand)
+                session._restore_finished_hand(saved_hand)
             if session._finished_hands:
                 hand = session._rebuild_finished_hand(max(session._finished_hands))
                 session.current_hand, session._steps_seen = hand, len(hand.steps)
@@ -113,7 +113,7 @@ class Session:
         if self._file is not None:
             self._file.close()
 
-    def _restore_hand(self, saved_hand: dict[str, Any]) -> None:
+    def _restore_finished_hand(self, saved_hand: dict[str, Any]) -> None:
         """Add a finished hand from the file; raise ConfigError if it is no hand of the game."""
         game = self.setup.game
         try:
@@ -126,7 +126,7 @@ class Session:
             if not (PERSON_INDEX in players and len(players) == len(seats) == seat_count):
                 raise ValueError
             hand = LiveHand(self.setup, self._seed, saved_hand["hand"], seats, tables.records)
-            if not hand.is_over or hand.compute_payoffs() != saved_hand["won"]:
+            if not hand.is_over or hand.compute_payoffs_by_player() != saved_hand["won"]:
                 raise ValueError
             self._add_finished_hand(hand, saved_hand)
         except (ArithmeticError, LookupError, TypeError, ValueError):
@@ -144,10 +144,12 @@ class Session:
         hand_number = self._hands_dealt + 1
         if self._file is not None:
             self._file.append_line({"dealt": hand_number})
-        self._set_current_hand(deal_hand(self.setup, self._seed, hand_number).play_opponents(), 0)
+        self._set_and_save_current_hand(
+            deal_hand(self.setup, self._seed, hand_number).play_opponents(), 0
+        )
         self._hands_dealt = hand_number
 
-    def _set_current_hand(self, hand: LiveHand, steps_seen: int) -> None:
+    def _set_and_save_current_hand(self, hand: LiveHand, steps_seen: int) -> None:
         """Make `hand` the session's present hand; if it is over, first save it to the file.
 
         `steps_seen` is the number of moves in `hand` that the person has already seen.
@@ -173,7 +175,7 @@ class Session:
                 "id": self.session_id,
                 "game": game.name,
                 "hand_noun": game.hand_noun,
-                "against": join_names([one.name for one in self.setup.opponents]),
+                "against": format_player_counts([one.name for one in self.setup.opponents]),
                 "adviser": adviser and self.setup.short_names[adviser.name],
                 "adviser_full_name": adviser and adviser.name,
                 "phh": supports_phh(game),
@@ -192,7 +194,7 @@ class Session:
         self.check_request_is_current(turn_id, is_over=False)
         move = find_requested_move(self.setup.game, self.current_hand.record[0], action)
         hand = self.current_hand.apply_move(move).play_opponents()
-        self._set_current_hand(hand, len(self.current_hand.steps))
+        self._set_and_save_current_hand(hand, len(self.current_hand.steps))
         return self.build_view()
 
     def deal_next_hand(self, turn_id: int) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from poker_rl.evaluation.result import format_number, get_result_scale_and_unit
 from poker_rl.games.game import Game
 from poker_rl.play.live_hand import PERSON_INDEX
 from poker_rl.play.session_file import Hands, SavedSession, read_session
-from poker_rl.play.table_setup import join_names
+from poker_rl.play.table_setup import format_player_counts
 
 CURVE_POINTS = 200
 MEANINGS = {
@@ -92,7 +92,7 @@ def summarize_sessions_by_table(folder: Path) -> list[dict[str, Any]]:
         rows.append(
             {
                 "game": game_name,
-                "against": join_names(against),
+                "against": format_player_counts(against),
                 "sessions": len(sessions),
                 "hands": len(hands),
                 "unit": units.get(game["unit"], f"{game['unit']}/hand"),

@@ -17,7 +17,7 @@ from poker_rl.config.input_checks import ConfigError, error_prefix
 from poker_rl.games.displayed_table import DisplayedGame
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
-from poker_rl.players.player_loader import load_player, parse_bot_name, resolve_spec
+from poker_rl.players.player_loader import find_bot_name, load_player, resolve_spec
 
 TIMED_RUN_PATTERN = re.compile(r"\d{4}-\d\d-\d\d_\d\d-")  # start time in a run's default name
 
@@ -94,7 +94,7 @@ def shorten_names(full_names: Sequence[str]) -> dict[str, str]:
     return {full_name: full_name for full_name in full_names}
 
 
-def join_names(full_names: Sequence[str]) -> str:
+def format_player_counts(full_names: Sequence[str]) -> str:
     """Return the short names, each once with the number of its players: `2 x call, tight`."""
     short_names = shorten_names(full_names)
     counts = Counter(short_names[name] for name in full_names)
@@ -137,7 +137,7 @@ def build_table_setup(
             raise ConfigError("give a player; none of `default_opponents` plays this game")
     if len(opponents) == 1:
         opponents *= game.seats - 1
-    runs = [spec for spec in against if parse_bot_name(spec) is None]
+    runs = [spec for spec in against if find_bot_name(spec) is None]
     with error_prefix("adviser"):
         advisers = [] if adviser is None else [load(adviser)]
     if adviser is None and default_advisers:

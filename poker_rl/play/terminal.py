@@ -96,7 +96,7 @@ def format_view(view: View, session: Session) -> str:
     you, *others = map(_format_seat, view["players"], [table] * len(payoffs), payoffs)
     lines += [*others, you]
     if is_over:
-        lines += _format_outcome(view, session)
+        lines += _format_outcome_and_grades(view, session)
     else:
         lines += [f"Your hand: {table['hand_name']}"] * bool(table["hand_name"])
         lines.append(_format_moves(view))
@@ -136,7 +136,7 @@ def _format_moves(view: View) -> str:
     return ", ".join(items)
 
 
-def _format_outcome(view: View, session: Session) -> list[str]:
+def _format_outcome_and_grades(view: View, session: Session) -> list[str]:
     """Return the person's winnings in a finished hand, and the grades of the person's moves."""
     steps = session.review_hand(view["hand"])["steps"]
     grades = [f"{step['label']}: {step['grade']['text']}" for step in steps if step["grade"]]

@@ -26,7 +26,7 @@ from poker_rl.play.session_file import read_session
 from poker_rl.play.table_setup import (
     TableSetup,
     build_table_setup,
-    join_names,
+    format_player_counts,
     rebuild_table_setup,
 )
 from poker_rl.players.player import Player
@@ -121,7 +121,7 @@ class SessionStore:
             saved = read_session(self._find_session_file(last_session_id))
             last_session = {
                 "game": saved.table["game"]["name"],
-                "against": join_names(saved.table["against"]),
+                "against": format_player_counts(saved.table["against"]),
                 "hands": len(saved.hands),
             }
         games = [

@@ -80,9 +80,7 @@ class BetAbstractionPlayer(PlayerWrapper):
         return cls(game, sized_game, player_from_dict(state["player"], sized_game, device))
 
 
-def is_restricted_to_bet_sizes(
-    game_config: dict[str, Any], full_game_config: dict[str, Any]
-) -> bool:
+def is_bet_abstraction_of(game_config: dict[str, Any], full_game_config: dict[str, Any]) -> bool:
     """Return whether two games differ only in name and bet sizes, which only the first limits."""
     own_settings = {key: game_config.get(key) for key in ("name", "bet_sizes")}
     is_restricted = full_game_config.get("bet_sizes") == [] and bool(own_settings["bet_sizes"])

@@ -18,7 +18,7 @@ from itertools import chain, count
 from pathlib import Path
 
 from poker_rl.config.input_checks import ConfigError
-from poker_rl.players.player_loader import is_run_snapshot, parse_bot_name, resolve_file_and_player
+from poker_rl.players.player_loader import find_bot_name, is_run_snapshot, resolve_file_and_player
 
 OPPONENTS_FOLDER = "opponents"
 
@@ -45,7 +45,7 @@ class OpponentFileCopies:
         """
         if spec in self._specs_in_config or self.resolve_bundled_path(spec) != spec:
             return spec
-        if (bot_name := parse_bot_name(spec)) is not None:
+        if (bot_name := find_bot_name(spec)) is not None:
             if not bot_name.endswith(".yaml"):
                 return spec
             path, player_suffix = Path(bot_name), spec.removeprefix(bot_name)

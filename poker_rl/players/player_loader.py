@@ -31,7 +31,7 @@ from poker_rl.config.option_files import list_option_dirs, load_option, read_pla
 from poker_rl.config.target_classes import get_class_path
 from poker_rl.config.threads_and_numba_cache import set_one_thread_by_default
 from poker_rl.games.game import Game
-from poker_rl.players.bet_abstraction_player import BetAbstractionPlayer, is_restricted_to_bet_sizes
+from poker_rl.players.bet_abstraction_player import BetAbstractionPlayer, is_bet_abstraction_of
 from poker_rl.players.player import GreedyWrapper, Player, player_from_dict
 from poker_rl.storage import checkpoint
 
@@ -62,7 +62,7 @@ def load_player(
         ConfigError: if there is no such player, its file is damaged, or it plays another game.
     """
     set_one_thread_by_default()
-    if (bot_name := parse_bot_name(spec)) is not None:
+    if (bot_name := find_bot_name(spec)) is not None:
         config = load_bot_config(bot_name, option_folders)
         return load_bot(spec, config, game, device, option_folders)
     path, name, instance, is_greedy = parse_trained_player_spec(spec)
@@ -84,7 +84,7 @@ def load_search_base_player(
     Raise ConfigError if that player is a bot of the same class, which would search recursively.
     """
     with error_prefix("policy"):
-        bot_name = parse_bot_name(spec)
+        bot_name = find_bot_name(spec)
         config = load_bot_config(bot_name, option_folders) if bot_name else {}
         if config.get("_target_") == get_class_path(bot):
             raise ConfigError(f"{spec} searches itself")
@@ -113,7 +113,7 @@ def load_bot_config(name: str, option_folders: Sequence[Path] | None = None) -> 
     return load_option("player", name, folders)
 
 
-def parse_bot_name(spec: str) -> str | None:
+def find_bot_name(spec: str) -> str | None:
     """Return the name or YAML path of the bot that a spec names; None if it names no bot."""
     name = spec.removesuffix(GREEDY_SUFFIX)
     is_run = (Path(name) / checkpoint.PLAYERS_FOLDER).is_dir()
@@ -126,14 +126,14 @@ def resolve_spec(spec: str) -> str:
 
     The spec of a bot is returned unchanged.
     """
-    if parse_bot_name(spec) is not None:
+    if find_bot_name(spec) is not None:
         return spec
     path, player = resolve_file_and_player(spec)
     snapshot = f"{path.parent.parent}@{path.stem}" if is_run_snapshot(path) else path
     return f"{snapshot}:{player}"
 
 
-def resolve_distinct_specs(specs: Sequence[str]) -> list[str]:
+def resolve_and_check_distinct_specs(specs: Sequence[str]) -> list[str]:
     """Return the complete specs, see `resolve_spec`; raise ConfigError if two of them are equal."""
     names = [resolve_spec(spec) for spec in specs]
     for name in names:
@@ -203,7 +203,7 @@ def load_players_of_snapshot(
     ConfigError if the file is damaged or of another game, or has no such player.
     """
     (game_of_file, player_states), game_config = load_game_and_player_states(path), game.to_dict()
-    is_sized = is_restricted_to_bet_sizes(game_of_file, game_config)
+    is_sized = is_bet_abstraction_of(game_of_file, game_config)
     if game_of_file != game_config and not is_sized:
         keys = game_config | game_of_file  # the first key to compare is `name`
         key = next(key for key in keys if game_of_file.get(key) != game_config.get(key))

@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.games.game import Game
-from poker_rl.games.public.ranges import Ranges
-from poker_rl.games.public.tree import Board, BoardEnumerator, check_heads_up
+from poker_rl.games.public.ranges import PrivateHands
+from poker_rl.games.public.tree import Board, BoardEnumerator, check_heads_up_poker
 from poker_rl.games.tables import tables_from_records
 from poker_rl.nets.cpu_gpu_transfers import copy_to_device, start_copy_to_host
 from poker_rl.nets.dense import ACTIVATIONS, ReplicatedMLP
@@ -64,13 +64,17 @@ class BoardPolicy:
 class RangePolicyQuery:
     """Query for the policy of heads-up poker players at public states, with every hand."""
 
-    def __init__(self, game: Game, ranges: Ranges, boards: BoardEnumerator) -> None:
-        self._game, self._ranges, self._boards = check_heads_up(game), ranges, boards
+    def __init__(self, game: Game, private_hands: PrivateHands, boards: BoardEnumerator) -> None:
+        self._game, self._private_hands, self._boards = (
+            check_heads_up_poker(game),
+            private_hands,
+            boards,
+        )
 
     def find_representative_hands(self, board: Board) -> RepresentativeHands:
         """Return the hands for which the policy is computed on a board, and their decks."""
         representatives, representative_of_hand = self._boards.find_hand_representatives(board)
-        hands = self._ranges.hands[representatives]
+        hands = self._private_hands.hands[representatives]
         hand_count, hand_size = hands.shape
         is_unused = np.ones((hand_count, self._game.deck_size), bool)
         is_unused[:, board.cards] = False
@@ -224,7 +228,7 @@ def start_network_query(
         module = slice_replicas(player.module, slice(network, network + 1))
         block_size = max(1, block_rows // len(states))
         with use_full_precision():
-            compute_outputs = _create_pair_forward(module, state_part, hand_part)
+            compute_outputs = _create_state_hand_forward(module, state_part, hand_part)
             for start in range(0, len(hand_tables), block_size):
                 hands = slice(start, min(start + block_size, len(hand_tables)))
                 mask = legal_mask.expand(-1, hands.stop - start, -1)
@@ -241,7 +245,7 @@ def start_network_query(
     return get_probs
 
 
-def _create_pair_forward(
+def _create_state_hand_forward(
     module: nn.Module, state_part: Tensor, hand_part: Tensor
 ) -> Callable[[slice], Tensor]:
     """Return a function that computes a network's outputs for all D states with n of R hands.

@@ -19,7 +19,7 @@ from poker_rl.evaluation.result import format_number
 from poker_rl.reports.run_data import (
     RunData,
     RunGroup,
-    format_setting,
+    format_setting_value,
     group_runs,
     list_differing_keys,
     shorten_setting_key,
@@ -180,7 +180,9 @@ class Comparison:
         statistic, x_axis = self.config.statistic, self.config.x_axis
         for group in self.groups:
             settings = {
-                f"settings/{shorten_setting_key(key)}": format_setting(group.config.get(key, "-"))
+                f"settings/{shorten_setting_key(key)}": format_setting_value(
+                    group.config.get(key, "-")
+                )
                 for key in keys
             }
             seconds = self.compute_mean(group, "seconds")

@@ -27,7 +27,7 @@ from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
 from poker_rl.games.poker.phh_reader import read_decisions
-from poker_rl.games.public.tree import check_heads_up
+from poker_rl.games.public.tree import check_heads_up_poker
 from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
@@ -184,7 +184,7 @@ def measure_and_report_players(evaluation: Evaluation, players: Mapping[str, Pla
             ]
     if config.lbr:
         with error_prefix("lbr"):
-            check_heads_up(game)
+            check_heads_up_poker(game)
     if best_responses and game.seats != 2:
         raise ConfigError(f"best_responses: {game.name} is not for two players, which it has to be")
     metrics_path = None if snapshot is None else snapshot.parents[1] / METRICS_FILE

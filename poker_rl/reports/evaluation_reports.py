@@ -22,7 +22,7 @@ from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
     parse_trained_player_spec,
     read_headline_player_name,
-    resolve_distinct_specs,
+    resolve_and_check_distinct_specs,
 )
 from poker_rl.reports.table_formats import (
     TextRows,
@@ -111,7 +111,7 @@ class Evaluation:
     def load_players_of_config_key(self, key: str) -> dict[str, Player]:
         """Return {name: player} of the players in the setting `key`, such as "against"."""
         with error_prefix(key):
-            specs = resolve_distinct_specs(getattr(self.config, key) or [])
+            specs = resolve_and_check_distinct_specs(getattr(self.config, key) or [])
             return {spec: self.load_player(spec) for spec in specs}
 
     def create_output_folder(self) -> None:

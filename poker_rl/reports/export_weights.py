@@ -29,9 +29,9 @@ from poker_rl.players.bots.pretrained_bot import PRETRAINED_FOLDER, PretrainedBo
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
+    find_bot_name,
     is_run_snapshot,
     load_player,
-    parse_bot_name,
     read_headline_player_name,
     resolve_file_and_player,
 )
@@ -62,7 +62,7 @@ def list_output_paths(path: Path) -> list[Path]:
 def export_weights(path: Path, spec: str, player: Player, game: Game) -> str:
     """Write the weights of the trained player that `spec` names; return a message on the files."""
     check_optional_packages("export", "the file", *EXPORT_PACKAGES)
-    if parse_bot_name(spec) is None:
+    if find_bot_name(spec) is None:
         source, name = resolve_file_and_player(spec)
     elif isinstance(player, PretrainedBot):
         source = PRETRAINED_FOLDER / player.file
@@ -172,7 +172,7 @@ def save_and_check_onnx(
         reason = "its network has an LSTM"
     if reason or not isinstance(player, NetworkPlayer):
         raise ConfigError(f"can't be exported to ONNX: {reason}; give FILE.safetensors")
-    records = collect_random_decisions(game)
+    records = collect_random_decision_records(game)
     legal_mask = tables_from_records(game, records).legal_mask()
     inputs = {"observation": player.encoder(records).astype(np.float32), "mask": legal_mask}
     if player.network_sharing != "shared":
@@ -211,7 +211,7 @@ def save_and_check_onnx(
     return difference
 
 
-def collect_random_decisions(game: Game) -> np.ndarray:
+def collect_random_decision_records(game: Game) -> np.ndarray:
     """Play `CHECKED_TABLE_COUNT` random hands; return the record at each decision, [decisions]."""
     generator, tables = np.random.default_rng(0), Tables(game, CHECKED_TABLE_COUNT, seed=0)
     tables.deal()

@@ -36,11 +36,11 @@ from poker_rl.reports.run_data import (
     RunData,
     find_run_folders,
     flatten_config,
-    format_setting,
+    format_setting_value,
     read_run,
 )
 from poker_rl.reports.table_formats import (
-    Html,
+    HtmlMarkup,
     TextRows,
     build_long_rows,
     create_html_document,
@@ -89,7 +89,7 @@ def write_report(
     print_line(f"written: {output_path}")
 
 
-def render_comparison(runs: Sequence[RunData]) -> Iterator[Html]:
+def render_comparison(runs: Sequence[RunData]) -> Iterator[HtmlMarkup]:
     """Yield HTML with the tables, notes and curves of `poker-rl compare`."""
     yield create_html_element("h2", "Side by side")
     measured_runs = [run for run in runs if run.headline_measures]
@@ -102,13 +102,15 @@ def render_comparison(runs: Sequence[RunData]) -> Iterator[Html]:
             yield embed_figure(draw_comparison([comparison]), f"curves of {comparison.game}")
 
 
-def render_run(run: RunData, config: ReportConfig, option_dirs: Sequence[Path]) -> Iterator[Html]:
+def render_run(
+    run: RunData, config: ReportConfig, option_dirs: Sequence[Path]
+) -> Iterator[HtmlMarkup]:
     """Yield HTML with results, figures, sample hands, settings and provenance of a run."""
     game: Game = build(run.config.get("game"), "game", Game)
     snapshot = find_newest_snapshot(run.folder) if list_snapshots(run.folder) else None
     players = {} if snapshot is None else load_players_of_snapshot(snapshot, game, CPU)
     yield create_html_element("h2", str(run.folder))
-    yield create_html_element("p", summarize_run(run, snapshot))
+    yield create_html_element("p", format_run_facts(run, snapshot))
     if results := run.list_last_results():
         yield create_html_element("h3", "Measurements")
         yield render_result_tables(results, run.headline_player)
@@ -130,7 +132,7 @@ def render_run(run: RunData, config: ReportConfig, option_dirs: Sequence[Path]) 
     yield create_html_table(build_manifest_rows(run))
 
 
-def render_result_tables(results: Sequence[Result], headline_player: str | None) -> Html:
+def render_result_tables(results: Sequence[Result], headline_player: str | None) -> HtmlMarkup:
     """Return an HTML element with a table of results for each player, without empty columns."""
     tables = []
     for player in dict.fromkeys(result.player for result in results):
@@ -141,7 +143,7 @@ def render_result_tables(results: Sequence[Result], headline_player: str | None)
     return create_html_element("div", *tables, class_="row")
 
 
-def summarize_run(run: RunData, snapshot: Path | None) -> str:
+def format_run_facts(run: RunData, snapshot: Path | None) -> str:
     """Return a line of options, seed, status, decisions, minutes, snapshot and machine of a run."""
     facts = [f"{key} {name}" for key, name in run.config["names"].items() if name is not None]
     facts += [f"seed {run.seed}", run.status, f"{run.get_last_x('decisions'):,.0f} decisions"]
@@ -151,7 +153,9 @@ def summarize_run(run: RunData, snapshot: Path | None) -> str:
     return ", ".join([*facts, run.machine])
 
 
-def render_run_figures(run: RunData, game: Game, players: Mapping[str, Player]) -> Iterator[Html]:
+def render_run_figures(
+    run: RunData, game: Game, players: Mapping[str, Player]
+) -> Iterator[HtmlMarkup]:
     """Yield HTML with a run's curves and, in small games and hold'em, policies of `players`."""
     opponents = OpponentFileCopies(run.folder)
     evaluator: PlayerEvaluator = build(
@@ -166,7 +170,7 @@ def render_run_figures(run: RunData, game: Game, players: Mapping[str, Player]) 
         yield embed_figure(figure, name.replace("_", " "))
 
 
-def render_sample_hands(game: Game, player: Player, config: ReportConfig) -> Iterator[Html]:
+def render_sample_hands(game: Game, player: Player, config: ReportConfig) -> Iterator[HtmlMarkup]:
     """Yield HTML of hands that a player plays against itself: tables of the moves, and payoffs."""
     player = player.select_instance(0) if player.instance_count > 1 else player
     generator, tables = np.random.default_rng(config.seed), Tables(game, 1, config.seed)
@@ -186,7 +190,7 @@ def render_sample_hands(game: Game, player: Player, config: ReportConfig) -> Ite
         yield create_html_element("div", create_html_table(rows), payoff_line)
 
 
-def render_settings(run: RunData, option_dirs: Sequence[Path]) -> Iterator[Html]:
+def render_settings(run: RunData, option_dirs: Sequence[Path]) -> Iterator[HtmlMarkup]:
     """Yield a run's settings and their defaults as an HTML table, with differences highlighted."""
     names = run.config["names"]
     config = {k: v for k, v in run.config.items() if k not in {*LOCATION_SETTINGS, "names"}}
@@ -205,8 +209,8 @@ def render_settings(run: RunData, option_dirs: Sequence[Path]) -> Iterator[Html]
         note = f"{count_text} {' '.join(options)}."
     rows = [["setting", "value", "default"]]
     for key, value in settings.items():
-        default = format_setting(defaults.get(key, "-"))
-        rows.append([key.removesuffix(TARGET_SUFFIX), format_setting(value), default])
+        default = format_setting_value(defaults.get(key, "-"))
+        rows.append([key.removesuffix(TARGET_SUFFIX), format_setting_value(value), default])
     yield create_html_element("p", note)
     yield create_html_table(rows, differing)
 
@@ -218,11 +222,11 @@ def build_manifest_rows(run: RunData) -> TextRows:
         for key, value in flatten_config(session).items():
             if key.partition(".")[0] not in ("measurements", "resumed"):
                 prefix = f"resumed {number}: " if number else ""
-                rows.append([f"{prefix}{key}", format_setting(value)])
+                rows.append([f"{prefix}{key}", format_setting_value(value)])
     return rows
 
 
-def embed_figure(figure: Figure, description: str) -> Html:
+def embed_figure(figure: Figure, description: str) -> HtmlMarkup:
     """Return a figure as HTML with an image for each panel, so that panels fit on any screen.
 
     Title and footnote become text of the page. `figure` is changed and can't be drawn afterwards.
@@ -234,7 +238,7 @@ def embed_figure(figure: Figure, description: str) -> Html:
     artists: list[Artist] = [*figure.legends, *(ax for ax in figure.axes if ax.get_visible())]
     figure.draw_without_rendering()
     figure.set_layout_engine("none")
-    rows: tuple[list[Html], list[Html]] = [], []  # legends and panels
+    rows: tuple[list[HtmlMarkup], list[HtmlMarkup]] = [], []  # legends and panels
     for number, artist in enumerate(artists, start=1):
         for other in artists:
             other.set_visible(other is artist)

@@ -42,11 +42,11 @@ from poker_rl.evaluation.matches.tournament_lineups_and_ranking import (
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
+    find_bot_name,
     load_bot,
     load_bot_config,
     load_player,
-    parse_bot_name,
-    resolve_distinct_specs,
+    resolve_and_check_distinct_specs,
 )
 from poker_rl.reports.evaluation_reports import save_results
 from poker_rl.reports.table_formats import TextTable, format_for_terminal
@@ -136,8 +136,8 @@ def create_plan(
         raise ConfigError("game: missing; give game=NAME players=[…], or resume=FOLDER")
     players: dict[str, Mapping[str, Any] | None] = {}
     with error_prefix("players"):
-        for name in resolve_distinct_specs(config.players):
-            bot_name = parse_bot_name(name)
+        for name in resolve_and_check_distinct_specs(config.players):
+            bot_name = find_bot_name(name)
             players[name] = None if bot_name is None else load_bot_config(bot_name, option_dirs)
         if len(players) < 2:
             raise ConfigError(f"a tournament takes at least two, {len(players)} given")

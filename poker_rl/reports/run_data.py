@@ -261,7 +261,7 @@ def create_group_labels(
             # A config lacks keys such as `lr.end` if its `lr` is a number and not a schedule.
             if key not in group_config or key.startswith(option_prefixes):
                 continue
-            value = FOLDER_PATTERN.sub("", format_setting(group_config[key]))
+            value = FOLDER_PATTERN.sub("", format_setting_value(group_config[key]))
             if key != "warm_start":
                 parts.append(f"{shorten_setting_key(key)}={value}")
             elif group_config[key] is not None:
@@ -291,7 +291,7 @@ def shorten_setting_key(key: str) -> str:
     return key.removeprefix("algo.").removesuffix(TARGET_SUFFIX)
 
 
-def format_setting(value: Any) -> str:
+def format_setting_value(value: Any) -> str:
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else f"{value:g}"
     return value if isinstance(value, str) else json.dumps(value, default=str)

@@ -1,7 +1,7 @@
 """Functions that format tables for a terminal, Markdown or HTML, and build HTML pages.
 
 A table is a list of rows of text; the first row holds the headings. Text in HTML elements is
-escaped unless it is `Html`.
+escaped unless it is `HtmlMarkup`.
 """
 
 from __future__ import annotations
@@ -156,24 +156,24 @@ def mark_headline_player(player: str, headline_player: str | None) -> str:
     return f"{player} (headline)" if player == headline_player else player
 
 
-class Html(str):
+class HtmlMarkup(str):
     """Text that is HTML and is not escaped again."""
 
 
-def create_html_element(tag: str, /, *children: str, **attributes: str) -> Html:
+def create_html_element(tag: str, /, *children: str, **attributes: str) -> HtmlMarkup:
     """Return an HTML element; `http_equiv=` sets the attribute "http-equiv", `class_=` "class"."""
     attribute_text = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(value)}"'
         for key, value in attributes.items()
     )
-    content = "".join(one if isinstance(one, Html) else escape(one) for one in children)
+    content = "".join(one if isinstance(one, HtmlMarkup) else escape(one) for one in children)
     end = "" if tag in ("img", "meta") else f"</{tag}>"
-    return Html(f"<{tag}{attribute_text}>{content}{end}")
+    return HtmlMarkup(f"<{tag}{attribute_text}>{content}{end}")
 
 
 def create_html_table(
     rows: Sequence[Sequence[str]], highlighted_rows: Sequence[int] = (), caption: str = ""
-) -> Html:
+) -> HtmlMarkup:
     """Return an HTML table; `rows[0]` are headings, `highlighted_rows` are counted below them."""
     headings = [create_html_element("th", cell, scope="col") for cell in rows[0]]
     head, body = create_html_element("tr", *headings), []
@@ -196,7 +196,7 @@ def create_html_document(title: str, *elements: str) -> str:
         create_html_element("meta", **policy),
         create_html_element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         create_html_element("title", f"{title} - poker-rl"),
-        create_html_element("style", Html(STYLE_SHEET.read_text())),
+        create_html_element("style", HtmlMarkup(STYLE_SHEET.read_text())),
     )
     body = create_html_element("body", create_html_element("h1", title), *elements)
     return f"<!doctype html>\n{create_html_element('html', head, body, lang='en')}\n"

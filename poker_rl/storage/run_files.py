@@ -111,7 +111,7 @@ def create_run_folder(
     return folder
 
 
-def describe_process(device: torch.device) -> dict[str, Any]:
+def build_process_manifest(device: torch.device) -> dict[str, Any]:
     """Return the manifest's entries about this process: command, versions, hardware and start."""
     import torch
 
@@ -130,14 +130,14 @@ def describe_process(device: torch.device) -> dict[str, Any]:
 def build_manifest(seed: int, device: torch.device) -> dict[str, Any]:
     """Return the manifest of a new run, which `RunRecorder` saves."""
     return {
-        **describe_process(device),
+        **build_process_manifest(device),
         "seed": seed,
         "end": None,
         "tracker_id": token_hex(8),  # id of this run in experiment trackers such as MLflow
         "status": "running",  # at the end: finished, interrupted or failed
         "checkpoint": None,  # counters at the last checkpoint
         "measurements": {},  # by tag of the measurement: its unit and its kind, such as "exact"
-        # For each resume: the result of `describe_process`, the threads, and the counters `from`
+        # For each resume: `build_process_manifest()`, `threads`, and in `from` the counters.
         "resumed": [],
     }
 

@@ -37,7 +37,7 @@ class JobOutcome(RunOutcome):
     units: dict[str, str] = field(default_factory=dict)  # unit of each measurement, by tag
 
 
-def read_job_overrides(sweep: Path) -> list[list[str]]:
+def read_overrides_of_jobs(sweep: Path) -> list[list[str]]:
     """Return the overrides of each job of a sweep; raise ConfigError if it is no sweep."""
     try:
         jobs: list[list[str]] = read_json(sweep / JOBS_FILE)
@@ -80,7 +80,7 @@ def read_job_outcome(sweep: Path, number: int, overrides: Sequence[str]) -> JobO
 
 def read_job_outcomes(sweep: Path) -> list[JobOutcome]:
     """Return the present outcome of each job of a sweep; raise ConfigError if it is no sweep."""
-    jobs = enumerate(read_job_overrides(sweep))
+    jobs = enumerate(read_overrides_of_jobs(sweep))
     return [read_job_outcome(sweep, number, overrides) for number, overrides in jobs]
 
 

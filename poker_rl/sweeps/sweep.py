@@ -150,7 +150,7 @@ def run_job_and_save_outcome(
     if read_stop_signal(stop_file) is not None:
         return
     with stop_job_with_sweep(stop_file):
-        jobs = job_outcomes.read_job_overrides(sweep)
+        jobs = job_outcomes.read_overrides_of_jobs(sweep)
         print_line(f"job {number + 1} of {len(jobs):,}: {' '.join(jobs[number])}")
         recorded = job_outcomes.read_job_outcome(sweep, number, jobs[number]).folder
         recorded_folder = Path(recorded) if recorded else None

@@ -77,7 +77,7 @@ def build_checked_ungrouped_config(
     In this run, each searched key has its lowest value or first choice. Raise ConfigError if a
     value is not allowed, or a key is one that the study has to set.
     """
-    for key in map(option_files.parse_override_key, (*train_overrides, *search_space)):
+    for key in map(option_files.extract_override_key, (*train_overrides, *search_space)):
         if key in SETTINGS_SET_BY_STUDY:
             raise ConfigError(f"{key}: the study sets it; leave it out")
     for key in SETTINGS_EQUAL_IN_TRIALS & search_space.keys():
@@ -141,7 +141,7 @@ def print_best_trial(study: optuna.Study, objective: ObjectiveFunction) -> None:
     runs = ", ".join(str(path.relative_to(objective.folder)) for path in paths if path)
     print_line(f"best: trial {best.number}, {config.metric} {best.value:.4g}, {seeds_text}: {runs}")
     # For keys in the search space, the best values replace the overrides.
-    parse_key, words = option_files.parse_override_key, config.train_overrides
+    parse_key, words = option_files.extract_override_key, config.train_overrides
     words = [word for word in words if parse_key(word) not in best.params]
     words += [*format_overrides(best.params), f"seed={seeds}"]
     sweep = ["-m"] if len(config.seeds) > 1 else []

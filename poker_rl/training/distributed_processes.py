@@ -37,7 +37,7 @@ _shm_all_reduce: ShmAllReduce | None = None  # set only in the processes that ra
 
 
 @contextmanager
-def start_workers(
+def start_and_connect_workers(
     worker: ProcessRank, device: torch.device, run: Callable[[], RunOutcome]
 ) -> Iterator[None]:
     """Start the other processes of a run, unless torchrun did, and connect all in this context.

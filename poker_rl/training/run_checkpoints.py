@@ -96,7 +96,7 @@ class Checkpoints:
         checkpoint.save_snapshot(self.folder, decisions, {"game": game, "players": players})
         checkpoint.save_atomically(self.folder / checkpoint.STATE_FILE, tree)
         remove_old_worker_files(self.folder, decisions)
-        self.recorder.write_manifest(checkpoint=progress)
+        self.recorder.update_manifest(checkpoint=progress)
         self.last_progress = progress
 
     def get_worker_path(self, decisions: int) -> Path:
@@ -144,7 +144,7 @@ class Checkpoints:
         own_parts: tuple[str, ...] = self.algorithm.per_process_parts  # type: ignore[attr-defined]
         if self.last_progress is None:
             own = checkpoint.copy_to_cpu(self.algorithm.state_dict())
-            state = replace_parts(collectives.broadcast_from_main(own), own, own_parts)
+            state = replace_nested_values(collectives.broadcast_from_main(own), own, own_parts)
         elif not collectives.is_main_process():
             state = checkpoint.load_checked(self.get_worker_path(self.last_progress["decisions"]))
         if not collectives.is_main_process():
@@ -159,7 +159,7 @@ def remove_old_worker_files(folder: Path, decisions: int) -> None:
             path.unlink(missing_ok=True)
 
 
-def replace_parts(
+def replace_nested_values(
     state: Mapping[str, Any], own: Mapping[str, Any], names: tuple[str, ...]
 ) -> dict[str, Any]:
     """Return `state` with the values of `own` for all keys in `names`, at any depth."""
@@ -168,7 +168,7 @@ def replace_parts(
         if key in names:
             value = own[key]
         elif isinstance(value, dict):
-            value = replace_parts(value, own[key], names)
+            value = replace_nested_values(value, own[key], names)
         replaced[key] = value
     return replaced
 

@@ -69,7 +69,7 @@ def compose_new_or_resumed_settings(
 
 def compose_resumed_config(old: Mapping[str, Any], composed: ComposedConfig) -> dict[str, Any]:
     """Return the config of a resumed run: the old config, changed by the user's overrides."""
-    keys = [option_files.parse_override_key(override) for override in composed.overrides]
+    keys = [option_files.extract_override_key(override) for override in composed.overrides]
     # In an override, `${budget}` is the budget in the old config, unless it is overridden too.
     ungrouped = {
         key: one for key, one in old.items() if not isinstance(one, dict) and key not in keys

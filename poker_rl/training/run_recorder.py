@@ -70,7 +70,7 @@ class RunRecorder:
         with ExitStack() as stack:
             if error is not None:  # closing may fail for the same reason; raise the first error
                 stack.enter_context(suppress(OSError))
-            stack.callback(self.write_manifest, status=status, end=end, peak_memory_mib=memory)
+            stack.callback(self.update_manifest, status=status, end=end, peak_memory_mib=memory)
             stack.enter_context(name_path_in_errors(self.path))
             stack.callback(self.file.close)
             for logger in self.loggers:
@@ -161,7 +161,7 @@ class RunRecorder:
             for logger in self.loggers:
                 logger.log_figure(name, path, self.last_counters["decisions"])
 
-    def write_manifest(self, **changes: Any) -> None:
+    def update_manifest(self, **changes: Any) -> None:
         """Set the given keys of the manifest, and write the manifest to its file."""
         self.manifest |= changes
         text = json.dumps(self.manifest, indent=2) + "\n"

@@ -40,7 +40,7 @@ from poker_rl.storage.terminal_printing import (
     print_line,
     print_notice_if_compiling,
 )
-from poker_rl.training.distributed_processes import start_workers
+from poker_rl.training.distributed_processes import start_and_connect_workers
 from poker_rl.training.loggers import Logger
 from poker_rl.training.rank_and_device import (
     choose_faster_device,
@@ -128,7 +128,11 @@ def build_and_train(
             config["warm_start"] = warm_start(ungrouped.warm_start, config, algorithm, game, load)
     # Rank 0 starts the processes of the other ranks, which repeat all steps of this function.
     train_as_rank = partial(run_training_job, composed, option_dirs)
-    with start_workers(worker, device, train_as_rank) if worker.count > 1 else nullcontext():
+    with (
+        start_and_connect_workers(worker, device, train_as_rank)
+        if worker.count > 1
+        else nullcontext()
+    ):
         train_in_folder(
             config,
             algorithm,
@@ -221,9 +225,9 @@ def prepare_run_folder(
             old, recorder.manifest = run_files.read_config_and_manifest(folder)
             checkpoints.restore(recorder)
             if checkpoints.last_progress is not None:
-                check_resumed_budget(recorder, checkpoints.last_progress, int(old["budget"]))
+                check_resuming_is_useful(recorder, checkpoints.last_progress, int(old["budget"]))
             session = {"threads": config["threads"], "from": checkpoints.last_progress}
-            recorder.manifest["resumed"].append(run_files.describe_process(device) | session)
+            recorder.manifest["resumed"].append(run_files.build_process_manifest(device) | session)
             recorder.manifest.pop("error", None)
         remove_partial_files(folder)  # while the other processes wait in `load_state_on_all_ranks`
         checkpoints.load_state_on_all_ranks()
@@ -232,7 +236,7 @@ def prepare_run_folder(
             with atomic_replacement(folder / relative_path) as new_path:
                 shutil.copyfile(source, new_path)
         run_files.write_config(folder, config)
-        recorder.write_manifest(status="running", end=None)
+        recorder.update_manifest(status="running", end=None)
         recorder.truncate()
     except BaseException:
         if is_new:
@@ -240,7 +244,7 @@ def prepare_run_folder(
         raise
 
 
-def check_resumed_budget(
+def check_resuming_is_useful(
     recorder: RunRecorder, progress: Mapping[str, int], old_budget: int
 ) -> None:
     """Raise ConfigError if resuming is useless: no budget is left, or the learning rate is 0."""

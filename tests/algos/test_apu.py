@@ -203,7 +203,7 @@ def test_number_of_updates_per_episode_is_exact():
     for turn in range(1, 16):
         learner.learn()
         due = turn * episodes * updates // period
-        if learner._learners[0].buffer.min_replica_size < 8:
+        if learner._learners[0].buffer.min_items_per_replica < 8:
             missed = due
         assert learner.progress.hands == turn * episodes * 3
         assert learner.progress.updates == due - missed

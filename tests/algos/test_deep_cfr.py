@@ -38,7 +38,7 @@ def test_sampled_regrets_average_to_the_exact_ones(game):
     """The error is below 6 standard errors at each infoset that is reached 40 times or more."""
     tree, hands, times = get_tree(game), 1000, 20
     services, policy = build_services(game, hands), random_policy(tree, 1)
-    rows, _ = services.encode_with_hidden_cards(tree.infoset_records)
+    rows, _ = services.encode_seen_and_hidden_cards(tree.infoset_records)
     row_index = {row.tobytes(): i for i, row in enumerate(rows)}
 
     def infosets(seen):

@@ -112,7 +112,7 @@ def test_number_of_updates_per_agent_decision_is_exact(network_sharing, updates,
         before = learner.progress.decisions, learner.progress.updates
         learner.learn()
         decisions, done = learner.progress.decisions, learner.progress.updates
-        if learner._buffer.min_replica_size < 20:
+        if learner._buffer.min_items_per_replica < 20:
             assert done == 0
             continue
         start = before[0] if start is None else start
@@ -124,7 +124,7 @@ def test_number_of_updates_per_agent_decision_is_exact(network_sharing, updates,
 
 def test_target_network_is_copied_at_its_interval():
     learner = dqn(kuhn(), train_freq=1000, target_update_interval=5)
-    while learner._buffer.min_replica_size < 32:
+    while learner._buffer.min_items_per_replica < 32:
         learner.learn()
     history = []
     for turn in range(1, 11):

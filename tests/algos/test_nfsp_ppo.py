@@ -49,7 +49,7 @@ def test_each_hand_has_one_policy_and_a_share_eta_is_stored():
             carried, repeated = getattr(batch, name)[pending], getattr(following, name)
             np.testing.assert_array_equal(carried, repeated[: len(pending)])
     stored = sum(int(responds[batch.next_row != NEXT_PENDING].sum()) for batch, responds in batches)
-    assert learner._averages.average_policy.buffer.min_replica_size == stored > 1000
+    assert learner._averages.average_policy.buffer.min_items_per_replica == stored > 1000
     assert learner.progress.decisions == sum((b.next_row != NEXT_PENDING).sum() for b, _ in batches)
 
 

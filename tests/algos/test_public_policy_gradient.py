@@ -12,7 +12,7 @@ from learner_contexts import (
 from toy_games import kuhn, label, leduc
 from tree_values import compute_counterfactual_values, random_policy
 
-from poker_rl.algos.sampled_board_values import SampledBoardEvaluator, sample_in_proportion
+from poker_rl.algos.sampled_board_values import SampledBoardEvaluator, sample_systematically
 from poker_rl.config import ConfigError
 from poker_rl.config.schedules import Constant
 from poker_rl.games import get_tree
@@ -98,7 +98,7 @@ def test_sampling_in_proportion_is_systematic():
     weights = np.array([0.0, 1.0, 2.5, 0.0, 0.5])
     counts = np.array(
         [
-            np.bincount(sample_in_proportion(weights, 8, np.random.default_rng(seed)), minlength=5)
+            np.bincount(sample_systematically(weights, 8, np.random.default_rng(seed)), minlength=5)
             for seed in range(200)
         ]
     )

@@ -6,7 +6,7 @@ from bitwise_resume import check_bitwise_resume
 from learner_contexts import build_learner, record_results
 from toy_games import kuhn
 
-from poker_rl.algos.reinforce import MovingAverageBaseline
+from poker_rl.algos.reinforce import MovingAverageBaselineSettings
 from poker_rl.evaluation.kuhn_distance import compute_squared_distances, extract_bet_probs
 from poker_rl.games import get_tree
 from poker_rl.games.poker.table_dtypes import FOLD
@@ -15,7 +15,7 @@ from poker_rl.nets.tabular_sigmoid import SigmoidPolicyConfig
 from poker_rl.players import load_player
 
 TABLE = SigmoidPolicyConfig(init_range=0.5)
-RUNNING = MovingAverageBaseline(decay=0.9, initial_value=-2.0)
+RUNNING = MovingAverageBaselineSettings(decay=0.9, initial_value=-2.0)
 
 
 def reinforce(game, net=TABLE, seed=0, opponent=None, **changed):

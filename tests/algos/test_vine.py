@@ -57,7 +57,7 @@ def test_advantages_average_to_the_exact_ones(game, monkeypatch):
         sums, reach, seat_values = compute_counterfactual_values(tree, policy, seat)
         regrets[own] = (sums / reach[:, None])[own]
         values[own] = (seat_values / reach)[own]
-    inputs = algo.services.encode_with_hidden_cards(tree.infoset_records)[0]
+    inputs = algo.services.encode_seen_and_hidden_cards(tree.infoset_records)[0]
     algo._critic_ema.module = KnownValues(inputs, values / scale)
     added = []
     monkeypatch.setattr(algo._buffer, "add", lambda replica, **parts: added.append(parts))
@@ -93,7 +93,7 @@ def test_rarely_played_actions_are_not_tried(monkeypatch):
     advantage = np.concatenate([parts["advantage"] for parts in added])
     tree, policy = get_tree(game), algo.players()["weight_average"].action_probs
     tried = (policy(tree.infoset_records) >= 0.4).sum(1)
-    rows, _ = algo.services.encode_with_hidden_cards(tree.infoset_records)
+    rows, _ = algo.services.encode_seen_and_hidden_cards(tree.infoset_records)
     infoset_of = {row.tobytes(): i for i, row in enumerate(rows)}
     expected = np.array([max(tried[infoset_of[row.tobytes()]], 1) for row in batch.observation])
     assert count.max() == 2

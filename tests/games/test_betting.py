@@ -33,8 +33,8 @@ def check_hands(game, hands, seed):
         move_counts[move.rows] += 1
     assert (move_counts <= MAX_MOVES).all()
     won, variant = tables.payoffs(), tables.records["variant"]
-    assert set(variant) == set(range(len(game.games_by_seat_count)))
-    for i, definition in enumerate(game.games_by_seat_count):
+    assert set(variant) == set(range(len(game.variant_games)))
+    for i, definition in enumerate(game.variant_games):
         for move in moves:
             is_variant = move.records["variant"] == i
             check_decisions(definition, move.records[is_variant], move.legal[is_variant])

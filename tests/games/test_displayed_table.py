@@ -66,7 +66,7 @@ def test_new_street_has_no_bets_and_moves_add_their_listed_chips(name):
             if move.raise_to is not None and not after["over"] and after["street"] == street:
                 assert played.build_view(after, None).seats[seat].bet == move.raise_to
                 checked += 1
-    assert streets == set(range(1, len(played.games_by_seat_count[0].board_cards)))
+    assert streets == set(range(1, len(played.variant_games[0].board_cards)))
     assert checked > 3
 
 

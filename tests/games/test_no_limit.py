@@ -125,7 +125,7 @@ def random_games(draw):
 def check_hands(game, hands, seed):
     tables, moves = play(game, hands, seed)
     assert (tables.payoffs().sum(1) == 0).all()
-    for i, definition in enumerate(game.games_by_seat_count):
+    for i, definition in enumerate(game.variant_games):
         check_variant(definition, tables, moves, tables.records["variant"] == i)
 
 

@@ -16,7 +16,7 @@ def test_transcript_notation_is_parsed_to_the_same_position(name):
     has_variable_seats = len(definition.definitions) > 1
     for move in play(definition, 6, seed=1)[1]:
         for record in move.records:
-            variant = definition.games_by_seat_count[record["variant"]]
+            variant = definition.variant_games[record["variant"]]
             expected = variant.infoset_name(record)
             _, cards, line = (*expected.split(" "), "")[:3]
             hand, _, board = cards.partition("|")

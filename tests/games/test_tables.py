@@ -221,7 +221,7 @@ def test_seat_counts_are_equally_likely():
 @pytest.mark.parametrize("variable_game", [LIMIT_2TO9, NO_LIMIT_2TO9], ids=["limit", "no-limit"])
 def test_variable_seat_table_plays_like_its_fixed_seat_game(variable_game, seats):
     """Observations are equal at each move, except for the features of empty seats."""
-    definition = variable_game.games_by_seat_count[seats - 2]
+    definition = variable_game.variant_games[seats - 2]
     finished, moves = play(definition, 200, seed=seats)
     decks = finished.records["deck"][:, : definition.cards_dealt]
     variable = deal_tables(variable_game, 200, decks=decks, variants=seats - 2)

@@ -25,7 +25,7 @@ def sample_same_infoset_deals(played, record, seat, count):
                 row["hand"][s, : len(part)] = np.sort(part)
             row["deck"] = generator.permutation(52)
         else:
-            definition = played.games_by_seat_count[int(record["variant"])]
+            definition = played.variant_games[int(record["variant"])]
             first = seat * definition.hole_cards
             board = definition.seats * definition.hole_cards
             shown = board + sum(definition.board_cards[: int(record["street"]) + 1])

@@ -212,7 +212,7 @@ def make_values(turn, rank):
 
 def check_sums(reducer, workers, rank):
     torch.set_num_threads(1)
-    reducer.set_up_process(rank, lambda: None)
+    reducer.set_rank_and_liveness_check(rank, lambda: None)
     for turn in range(10):
         parts = zip(*(make_values(turn, other) for other in range(workers)), strict=True)
         for own, of_all in zip(make_values(turn, rank), parts, strict=True):

@@ -13,7 +13,7 @@ from poker_rl.games.tables import Tables, copy_records
 from poker_rl.learning import NEXT_PENDING, Rollout
 from poker_rl.learning.advantages import compute_gae, compute_gae_and_completeness
 from poker_rl.learning.fixed_length_rollout import FixedLengthRollout
-from poker_rl.nets.action_probs import sample_legal_action
+from poker_rl.nets.action_probs import sample_actions_without_waiting
 from poker_rl.players import load_player
 from poker_rl.players.player import sample_actions_and_log_probs
 
@@ -98,7 +98,7 @@ def test_rollout_batch_agrees_with_the_rules(game, overrides):
             np.testing.assert_array_equal(batch.is_decision[row], is_decision)
             np.testing.assert_array_equal(batch.seat[row], seat)
             np.testing.assert_array_equal(batch.mask[row], mask)
-            observations, hidden_cards = services.encode_with_hidden_cards(tables.records)
+            observations, hidden_cards = services.encode_seen_and_hidden_cards(tables.records)
             np.testing.assert_array_equal(batch.observation[row], observations)
             np.testing.assert_array_equal(batch.hidden_cards[row], hidden_cards)
             action = batch.action[row].numpy()
@@ -151,7 +151,7 @@ def test_no_illegal_action_is_sampled(uniform):
     }
     logits = torch.tensor([row for row, _ in rows.values()])
     legal = torch.tensor([mask for _, mask in rows.values()]).bool()
-    action, _ = sample_legal_action(logits, legal, torch.full((len(rows),), uniform))
+    action, _ = sample_actions_without_waiting(logits, legal, torch.full((len(rows),), uniform))
     assert legal.gather(1, action[:, None]).all()
     assert action[2] == 2
     assert action[3] == 1
@@ -163,7 +163,7 @@ def test_actions_are_sampled_by_their_probabilities():
     logits = torch.tensor([0.3, -2.0, 4.0, 1.0, 0.0, -90.0, 2.0, 1.5])
     legal = torch.tensor([False, True, False, True, True, True, True, False])
     uniform = (torch.arange(count).double() + 0.5).div(count).float()
-    action, log_prob = sample_legal_action(
+    action, log_prob = sample_actions_without_waiting(
         logits.expand(count, -1), legal.expand(count, -1), uniform
     )
     probs = torch.where(legal, logits.double().exp(), 0)

@@ -94,7 +94,7 @@ def test_sampled_items_are_complete_and_of_their_replica():
     for part in np.array_split(np.arange(120), 4):
         buffer.add(replica[part], **{name: values[part] for name, values in added.items()})
     assert buffer.items_added.tolist() == np.bincount(replica).tolist()
-    assert buffer.min_replica_size == np.bincount(replica)[2]
+    assert buffer.min_items_per_replica == np.bincount(replica)[2]
     batch = buffer.sample(400)
     assert batch["observation"].shape == (3, 400, 21)
     assert batch["action"].shape == (3, 400)

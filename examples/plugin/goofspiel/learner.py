@@ -18,7 +18,7 @@ import torch
 
 from poker_rl.algos import Progress
 from poker_rl.config import SolverIterationCount
-from poker_rl.games import Game, compute_reach, get_tree, jit, write_leaf_values
+from poker_rl.games import Game, compute_reach, get_tree, jit, write_leaf_counterfactual_values
 from poker_rl.players import Player, TabularPlayer
 
 
@@ -78,7 +78,7 @@ def _add_best_response(seat, tree, average, sums):
     for part in range(len(tree.first_run_of_part) - 1):
         compute_reach(tree, part, average, reach)
     for part in range(tree.first_part_of_seat[seat], tree.first_part_of_seat[seat + 1]):
-        write_leaf_values(tree, part, reach, values)
+        write_leaf_counterfactual_values(tree, part, reach, values)
         for run in range(
             tree.first_run_of_part[part + 1] - 1, tree.first_run_of_part[part] - 1, -1
         ):

@@ -40,7 +40,7 @@ from poker_rl.games.sequence_form import (
     compute_reach,
     fill_regret_matching,
     split_parts_among_threads,
-    write_leaf_values,
+    write_leaf_counterfactual_values,
 )
 from poker_rl.learning.memory_checks import check_tabular_memory
 from poker_rl.players.player import Player
@@ -164,7 +164,7 @@ def _update_part_of_infosets(sequences, part, arrays, variant, t):
     actions = policy.shape[1]
     positive_discount, negative_discount = compute_discount(t, alpha), compute_discount(t, beta)
     weight = float(t) ** gamma
-    write_leaf_values(sequences, part, reach, counterfactual_values)
+    write_leaf_counterfactual_values(sequences, part, reach, counterfactual_values)
     first_run, stop_run = sequences.first_run_of_part[part], sequences.first_run_of_part[part + 1]
     for run in range(stop_run - 1, first_run - 1, -1):
         for i in range(sequences.run_end[run] - 1, sequences.run_start[run] - 1, -1):

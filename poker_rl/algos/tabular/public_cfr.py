@@ -83,17 +83,17 @@ class PublicCFR(TabularSolver):
             self._weights = *discounts, float(t) ** self.gamma
             for seat in range(self._game.seats):
                 self._seat = seat
-                reach = np.ones((1, 2, len(self._tree.ranges.hands)))
+                reach = np.ones((1, 2, len(self._tree.private_hands.hands)))
                 threads = numba.get_num_threads()
                 self._update_next_boards(self._infoset_index.nodes[0], reach, threads)
         seat_updates = self.iterations_per_step * self._game.seats
         self.progress.updates += seat_updates
         self.progress.hands += seat_updates * self._game.count_deals()
         self.progress.decisions += seat_updates * self._infoset_index.row_count
-        mean_regret = self._compute_mean_first_street_regret()
+        mean_regret = self._compute_first_street_max_regret()
         return {"regret/first_street": mean_regret / self.progress.iterations}
 
-    def _compute_mean_first_street_regret(self) -> float:
+    def _compute_first_street_max_regret(self) -> float:
         """Return the largest positive regret in chips/hand, averaged over first-street infosets."""
         nodes, tree = self._infoset_index.nodes[0].children, self._tree
         shape = *tree.streets[0].legal_mask.shape, -1
@@ -135,7 +135,7 @@ class PublicCFR(TabularSolver):
         for child, values_of_child in zip(node.children, child_values, strict=True):
             hand_values += child.board.multiplicity / len(renamings) * values_of_child
         if len(renamings) > 1:
-            mappings = self._tree.ranges.permuted_hands[renamings]
+            mappings = self._tree.private_hands.permuted_hands[renamings]
             hand_values = np.sum([hand_values[:, mapping] for mapping in mappings], 0)
         return hand_values / self._tree.boards.count_ways_to_deal_street(node.street + 1)
 
@@ -158,7 +158,7 @@ class PublicCFR(TabularSolver):
         all_reach[: street.entering_count] = reach * is_possible
         fill_reach(lines, hand_policy, all_reach)
         hand_values = np.zeros((len(street.parent_line), reach.shape[2]))
-        terminal_arrays = pack_terminal_arrays(street, self._tree.ranges, node.board.cards)
+        terminal_arrays = pack_terminal_arrays(street, self._tree.private_hands, node.board.cards)
         fill_terminal_values(terminal_arrays, self._seat, all_reach, hand_values)
         if len(street.continuing_lines):
             hand_values[street.continuing_lines] = self._update_next_boards(

@@ -34,8 +34,8 @@ from poker_rl.evaluation.best_response.lbr_states import (
 from poker_rl.games.game import Game
 from poker_rl.games.poker.table_dtypes import CALL, FOLD, FULL_POT, RAISE
 from poker_rl.games.public.expected_win_margins import compute_win_margins, samples_boards
-from poker_rl.games.public.ranges import Ranges
-from poker_rl.games.public.tree import Board, BoardEnumerator, check_heads_up
+from poker_rl.games.public.ranges import PrivateHands
+from poker_rl.games.public.tree import Board, BoardEnumerator, check_heads_up_poker
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.players.player import Player, sample_from_probs
 from poker_rl.players.range_policy import RangePolicyQuery
@@ -53,11 +53,11 @@ class LocalBestResponse:
     """
 
     def __init__(self, game: Game, player: Player, seed: int) -> None:
-        self.game, self.player = check_heads_up(game), player
+        self.game, self.player = check_heads_up_poker(game), player
         self.generator = np.random.Generator(np.random.PCG64(seed))
-        self.ranges = Ranges(self.game)
-        self.boards = BoardEnumerator(self.game, self.ranges, player.is_suit_invariant)
-        self.range_policy = RangePolicyQuery(game, self.ranges, self.boards)
+        self.private_hands = PrivateHands(self.game)
+        self.boards = BoardEnumerator(self.game, self.private_hands, player.is_suit_invariant)
+        self.range_policy = RangePolicyQuery(game, self.private_hands, self.boards)
         tables = Tables(game, 1, 0)
         tables.deal()
         self._start_record = tables.records
@@ -70,7 +70,7 @@ class LocalBestResponse:
         """
         cards = self.generator.permutation(self.game.deck_size)
         board_cards = cards[: sum(self.game.board_cards)]
-        possible_hands = np.flatnonzero(self.ranges.mask_compatible_hands(board_cards))
+        possible_hands = np.flatnonzero(self.private_hands.mask_compatible_hands(board_cards))
         own_hands = self.generator.permutation(possible_hands)[:hand_count]
         play, all_rows = ResponderPlay(self, board_cards, own_hands), np.arange(len(own_hands))
         return float(np.mean([play.play_hands(seat, all_rows) for seat in (0, 1)]))
@@ -84,23 +84,25 @@ class LocalBestResponse:
     def get_root_state(self, seat: int) -> PublicState:
         """Return the public state before the first move for a responder in this seat."""
         if seat not in self._root_states or self.game.board_cards[0]:
-            reach = np.ones(len(self.ranges.hands))
+            reach = np.ones(len(self.private_hands.hands))
             self._root_states[seat] = PublicState(self._start_record, reach)
         return self._root_states[seat]
 
     @cached_property
     def empty_board_matchups(self) -> BoardMatchups:
         """The `BoardMatchups` of the empty board, for all hands of the responder."""
-        return self.build_board_matchups(self.boards.root, np.arange(len(self.ranges.hands)))
+        return self.build_board_matchups(self.boards.root, np.arange(len(self.private_hands.hands)))
 
     def build_board_matchups(self, board: Board, own_hands: np.ndarray) -> BoardMatchups:
-        """Return a board's `BoardMatchups` for R own hands, given as indices in `Ranges.hands`."""
-        is_disjoint = self.ranges.mask_disjoint_hands(own_hands)
-        is_disjoint = is_disjoint & self.ranges.mask_compatible_hands(board.cards)
+        """Return a board's `BoardMatchups` for R own hands, indices in `PrivateHands.hands`."""
+        is_disjoint = self.private_hands.mask_disjoint_hands(own_hands)
+        is_disjoint = is_disjoint & self.private_hands.mask_compatible_hands(board.cards)
         return BoardMatchups(
             self.range_policy.find_representative_hands(board),
             is_disjoint.astype(np.float64),
-            compute_win_margins(self.game, self.ranges, own_hands, board.cards, self.generator),
+            compute_win_margins(
+                self.game, self.private_hands, own_hands, board.cards, self.generator
+            ),
         )
 
     def compute_next_records(self, record: np.ndarray, actions: Sequence[int]) -> np.ndarray:
@@ -130,7 +132,8 @@ class ResponderPlay:
     """Play of the responder with G hands on one board.
 
     `board_cards` is the complete board. `own_hands` [G] are the responder's hands, as indices in
-    `Ranges.hands`. In methods, `hand_rows` [n] selects n of them by their indices in `own_hands`.
+    `PrivateHands.hands`. In methods, `hand_rows` [n] selects n of them by their indices in
+    `own_hands`.
     """
 
     def __init__(

@@ -54,7 +54,7 @@ class PublicTreeEvaluator(PublicTree):
 
     def __init__(self, game: Game, merge_suits: bool) -> None:
         super().__init__(game, merge_suits)
-        self.range_policy = RangePolicyQuery(game, self.ranges, self.boards)
+        self.range_policy = RangePolicyQuery(game, self.private_hands, self.boards)
 
     def count_queries(self) -> int:
         """Return the number of policy queries: pairs of a public state and a hand."""
@@ -77,7 +77,7 @@ class PublicTreeEvaluator(PublicTree):
         Values are in chips a hand. The player's `instance_count` must be 1. `on_progress` is called
         after each batch of policy queries with the size of the batch.
         """
-        reach = np.ones((2, 1, len(self.ranges.hands)))
+        reach = np.ones((2, 1, len(self.private_hands.hands)))
         with ThreadPoolExecutor(numba.get_num_threads()) as threads:
             walk = _PublicTreeWalk(self, player, on_progress, threads)
             best_response_values, value = walk.average_over_boards(0, self.boards.root, reach)
@@ -120,7 +120,7 @@ class _PublicTreeWalk:
             best_response_values += board_share * board_values
             value += board.multiplicity * board_value
         if len(previous_board.suit_permutations) > 1:
-            renamed_hands = self.tree.ranges.permuted_hands[previous_board.suit_permutations]
+            renamed_hands = self.tree.private_hands.permuted_hands[previous_board.suit_permutations]
             renamed_values = [best_response_values[:, :, renaming] for renaming in renamed_hands]
             best_response_values = np.sum(renamed_values, axis=0)
         board_count = self.tree.boards.count_ways_to_deal_street(street_index)
@@ -140,7 +140,7 @@ class _PublicTreeWalk:
         lines = pack_line_arrays(street)
         fill_reach(lines, hand_policy.copy(), line_reach)
         best_response_values = np.zeros(line_reach.shape)
-        terminal_arrays = pack_terminal_arrays(street, self.tree.ranges, board.cards)
+        terminal_arrays = pack_terminal_arrays(street, self.tree.private_hands, board.cards)
         for seat in range(2):
             fill_terminal_values(terminal_arrays, seat, line_reach, best_response_values[:, seat])
         value = _sum_first_seat_value(street.terminal_lines, line_reach, best_response_values)

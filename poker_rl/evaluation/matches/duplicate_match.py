@@ -140,7 +140,7 @@ def play_match(
         observers = [*observers, add_aivat_terms]
     blocks = play_deals(game, players, deals, seed, observers)[:, 0]
     if use_aivat:
-        blocks = aivat.reduce_variance(game, blocks, np.concatenate(all_terms))
+        blocks = aivat.add_fitted_aivat_terms(game, blocks, np.concatenate(all_terms))
     scale, unit = get_result_scale_and_unit(game)
     measure, kind = f"against/{opponent_name}", f"{AGAINST}{opponent_name}"
     return summarize_blocks(player_name, measure, blocks * scale, unit, kind)

@@ -175,7 +175,7 @@ def _compute_batch_terms(
     return terms_by_column
 
 
-def reduce_variance(game: Game, blocks: np.ndarray, deal_terms: np.ndarray) -> np.ndarray:
+def add_fitted_aivat_terms(game: Game, blocks: np.ndarray, deal_terms: np.ndarray) -> np.ndarray:
     """Return winnings `blocks` [deals] plus a weighted sum of their AIVAT terms.
 
     `deal_terms` [deals, COLUMN_COUNT, 2] are in chips and in equity. Weights are fitted, because

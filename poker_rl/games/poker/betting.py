@@ -41,7 +41,7 @@ from poker_rl.games.poker.table_dtypes import (
     FULL_POT,
     MAX_MOVES,
     RAISE,
-    has_stacks,
+    has_limited_stacks,
     is_no_limit,
 )
 
@@ -59,12 +59,12 @@ def start(game, table):
         seats_with_chips += game.post[seat] < game.stack[seat]
         if game.blind_raise_count and game.post[seat] > game.ante:
             table.to_act = seat
-            if has_stacks(table):
+            if has_limited_stacks(table):
                 table.chips[table.marks] = game.post[seat]
-            mark_action_feature(game, table, RAISE if game.post[seat] == game.price else CALL)
+            append_action_mark(game, table, RAISE if game.post[seat] == game.price else CALL)
     table.raises = game.blind_raise_count
     table.to_act = game.opener[0]
-    if has_stacks(table):
+    if has_limited_stacks(table):
         table.able[0] = seats_with_chips
         table.acted[0] = 0
         table.pending = seats_with_chips
@@ -74,7 +74,7 @@ def start(game, table):
 
 
 @jit
-def mark_action_feature(game, table, action):
+def append_action_mark(game, table, action):
     """Append to `table.mark` the index of the observation feature that an action sets.
 
     If the observation has no feature for folds (`type_count` is 2), a fold is not appended.
@@ -98,7 +98,7 @@ def can_raise(game, table):
     With stacks, an opponent must have chips left to call the raise. In no-limit nobody may raise
     after `game.last_raise` actions, because a table can record at most `MAX_MOVES` actions.
     """
-    if not has_stacks(table):
+    if not has_limited_stacks(table):
         return table.raises < game.max_raises[table.street]
     seat = table.to_act
     if is_no_limit(table):
@@ -205,7 +205,7 @@ def step(game, table, action):
     """
     folds = (action == FOLD) & can_fold(table)
     target = 0
-    if has_stacks(table):
+    if has_limited_stacks(table):
         target = compute_raise_to(game, table, action)
         raises = target > 0
     else:
@@ -214,7 +214,7 @@ def step(game, table, action):
         table.error = 1
         return
     mark_index = table.marks
-    mark_action_feature(game, table, min(action, RAISE))
+    append_action_mark(game, table, min(action, RAISE))
     table.line[table.moves] = action
     table.moves += 1
 
@@ -224,7 +224,7 @@ def step(game, table, action):
     price = table.price + raises * game.raise_size[street]
     chips_in = price
     is_last_street = street + 1 == game.streets
-    if has_stacks(table):
+    if has_limited_stacks(table):
         price = max(table.price, target)
         chips_in = min(price, game.stack[seat])
         responders = table.able[0]
@@ -245,7 +245,7 @@ def step(game, table, action):
     paid = table.paid[seat]
     table.paid[seat] = paid if folds else chips_in
     table.over = (seats_in_hand == 1) | (is_street_closed & is_last_street)
-    if has_stacks(table) and table.marks > mark_index:  # a heads-up fold is not marked
+    if has_limited_stacks(table) and table.marks > mark_index:  # a heads-up fold is not marked
         table.chips[mark_index] = table.paid[seat]
     if not table.over:
         street += is_street_closed
@@ -254,7 +254,7 @@ def step(game, table, action):
         seat += 1
         if is_street_closed:
             seat, raise_count, pending = opener, 0, seats_in_hand
-        if has_stacks(table):
+        if has_limited_stacks(table):
             raise_count = min(raise_count, game.raise_levels - 1)
             if is_street_closed:
                 pending = table.able[0]
@@ -272,7 +272,9 @@ def find_next_seat(game, table, seat):
     """Return the first seat that has not folded and is not all-in, from `seat` on in turn order."""
     if seat == game.seats:
         seat = 0
-    while table.folded[seat] or (has_stacks(table) and table.paid[seat] == game.stack[seat]):
+    while table.folded[seat] or (
+        has_limited_stacks(table) and table.paid[seat] == game.stack[seat]
+    ):
         seat += 1
         if seat == game.seats:
             seat = 0

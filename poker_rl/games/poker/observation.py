@@ -10,7 +10,7 @@ from poker_rl.games.poker.table_dtypes import (
     MAX_DECK_SIZE,
     RAISE,
     get_deck_card,
-    has_stacks,
+    has_limited_stacks,
     is_no_limit,
 )
 
@@ -46,7 +46,7 @@ def observe(game, table, seat, out):
     for i in range(marks):
         cell = table.mark[i] - own_offset
         index = np.uint64(cell if cell >= 0 else cell + betting_block_size)
-        if has_stacks(table):
+        if has_limited_stacks(table):
             out[index] = table.chips[i] * game.chip
         else:
             out[index] = 1
@@ -58,7 +58,7 @@ def observe(game, table, seat, out):
     deck_start = game.seats * game.hole
     for i in range(game.shown[table.street]):
         out[np.uint64(game.board_offset[i] + get_deck_card(table, deck_start + i))] = 1
-    if has_stacks(table):
+    if has_limited_stacks(table):
         observe_chip_features(game, table, seat, out)
 
 
@@ -108,7 +108,7 @@ def observe_history(game, table, seat, out):
         action = RAISE - cell % game.type_count
         street_cell = cell // game.type_count // game.raise_levels
         actor, street = street_cell // game.streets, street_cell % game.streets
-        if has_stacks(table):
+        if has_limited_stacks(table):
             chips_after = np.int64(table.chips[i])
         elif i < blinds:
             chips_after = np.int64(game.post[actor])
@@ -127,7 +127,7 @@ def observe_history(game, table, seat, out):
         offset += game.streets
         row[offset + action] = 1
         row[offset + 3] = chips_added * game.chip
-        if has_stacks(table):
+        if has_limited_stacks(table):
             stack = game.stack[actor]
             row[offset + 4] = stack * game.chip
             row[offset + 5] = (stack - chips_after) / stack

@@ -143,18 +143,18 @@ def iterate_histories(path: Path) -> Iterator[tuple[str, Any]]:
 def replay_history(game: Game, name: str, history: Any, round_amounts: bool) -> RecordedHand:
     """Replay a hand by the rules of a game; raise UnsupportedHandError if that can't be done."""
     phh_game, rounded = check_phh_support(game), 0
-    games_by_seat_count = phh_game.games_by_seat_count
+    variant_games = phh_game.variant_games
     records: list[np.void] = []
     actions: list[int] = []
     try:
-        if history.variant != build_phh_stakes(games_by_seat_count[0])["variant"]:
+        if history.variant != build_phh_stakes(variant_games[0])["variant"]:
             raise UnsupportedHandError(f"variant {history.variant}")
         seats = len(history.starting_stacks)
-        seat_counts = [variant_game.seats for variant_game in games_by_seat_count]
+        seat_counts = [variant_game.seats for variant_game in variant_games]
         if seats not in seat_counts:
             raise UnsupportedHandError(f"{seats} seats")
         variant = seat_counts.index(seats)
-        variant_game, tables = games_by_seat_count[variant], Tables(game, 1, 0)
+        variant_game, tables = variant_games[variant], Tables(game, 1, 0)
         unit = _find_amount_per_chip(variant_game, history)
         steps = [str(step).partition("#")[0].split() for step in history.actions]
         deck, has_cards, known_board_count = _read_deck_and_shown_cards(variant_game, steps)

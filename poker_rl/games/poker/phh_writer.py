@@ -35,7 +35,7 @@ def check_phh_support(game: Game) -> DisplayedPoker:
     """Return the game, or raise ConfigError if PHH does not support it."""
     reason: str | None = "is not hold'em with a deck of 52"
     if isinstance(game, DisplayedPoker):
-        first = game.games_by_seat_count[0]
+        first = game.variant_games[0]
         cards = len(first.ranks), len(first.suits), first.hole_cards, first.board_cards
         if cards == (MAX_RANKS, MAX_SUITS, 2, HOLDEM_BOARD_CARDS):
             reason = describe_unsupported_bets(first)
@@ -76,7 +76,7 @@ def build_phh_stakes(game: PokerGame) -> dict[str, Any]:
 def format_phh(game: Game, history: HandHistory, player_names: Sequence[str]) -> str:
     """Return a hand that is over, with the names of its players, as the text of a PHH file."""
     phh_game = check_phh_support(game)
-    variant_game = phh_game.games_by_seat_count[history.variant]
+    variant_game = phh_game.variant_games[history.variant]
     records = list(replay_hand(game, history))
     payoffs = tables_from_records(game, records[-1]).payoffs()[0, : variant_game.seats].tolist()
     stacks = variant_game.starting_stacks
@@ -95,7 +95,7 @@ def iterate_phh_actions(
     phh_game: DisplayedPoker, history: HandHistory, records: np.ndarray
 ) -> Iterator[str]:
     """Yield deals, actions and shown hands as PHH texts; `records` are from `replay_hand`."""
-    game, street = phh_game.games_by_seat_count[history.variant], 0
+    game, street = phh_game.variant_games[history.variant], 0
     cards = (card_name(card, game.ranks, game.suits) for card in history.deck)
     sizes = [game.hole_cards] * game.seats + game.board_cards[1:]
     texts = ["".join(islice(cards, size)) for size in sizes]

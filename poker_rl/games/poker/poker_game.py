@@ -100,14 +100,14 @@ class PokerGame(Game):
             needed = self.dead_antes[seat] + max(posts[seat], 1)
             problem = f"{stack} chips of seat {seat}; ante and blind need {needed}"
             require(stack >= needed, f"stacks: {problem}")
-        playable = self.compute_stacks_without_dead_antes(stacks)
+        playable = self.compute_playable_stacks(stacks)
         able = [post for stack, post in zip(playable, posts, strict=True) if stack > post]
         require(
             any(post < max(posts) for post in able) or len(able) > 1,
             f"stacks: {stacks} leaves nobody a decision after antes and blinds",
         )
 
-    def compute_stacks_without_dead_antes(self, stacks: list[int]) -> list[int]:
+    def compute_playable_stacks(self, stacks: list[int]) -> list[int]:
         """Return the chips that each seat can play with: its stack without its dead ante.
 
         If a seat's forced bet is at least the stack of every other seat, nobody can raise it, so
@@ -175,7 +175,7 @@ class PokerGame(Game):
         return None
 
     @property
-    def games_by_seat_count(self) -> Sequence[PokerGame]:
+    def variant_games(self) -> Sequence[PokerGame]:
         return [self]
 
     def get_variant_at_table(self, record: np.void) -> PokerGame:
@@ -229,7 +229,7 @@ class PokerGame(Game):
             "chip_offset": board_cards_offsets[-1] + self.deck_size,
         }
         if self.starting_stacks is not None:
-            fields["stack"] = self.compute_stacks_without_dead_antes(self.starting_stacks)
+            fields["stack"] = self.compute_playable_stacks(self.starting_stacks)
         definition = np.zeros(1, DEFINITION_DTYPE)
         for name, value in fields.items():
             definition[name].flat[: np.size(value)] = value  # a list may be shorter than its field

@@ -40,7 +40,7 @@ def parse_position(
         ConfigError: if a text is malformed or does not fit the rules of the game.
     """
     variant = find_variant_of_seat_count(game, seat_count)
-    variant_game = game.games_by_seat_count[variant]
+    variant_game = game.variant_games[variant]
     tables = Tables(game, 1, 0)
     tables.deal(decks=np.arange(variant_game.cards_dealt, dtype=np.int8)[None], variants=variant)
     with error_prefix("actions"):
@@ -90,7 +90,7 @@ def format_actions(game: DisplayedPoker, record: np.void) -> str:
 
 def find_variant_of_seat_count(game: DisplayedPoker, seat_count: int | None) -> int:
     """Return the index of the definition with `seat_count` seats; None stands for the only one."""
-    seat_counts = [variant_game.seats for variant_game in game.games_by_seat_count]
+    seat_counts = [variant_game.seats for variant_game in game.variant_games]
     if seat_count is None and len(seat_counts) == 1:
         return 0
     if seat_count not in seat_counts:

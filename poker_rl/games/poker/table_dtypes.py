@@ -1,7 +1,7 @@
 """The dtype of a poker game's definition, and the dtypes of three kinds of tables.
 
 A field that a kind of table does not need has length 0. Lengths are part of the dtype, so the
-compiler knows `has_stacks` and `is_no_limit`, and omits the code for other kinds of tables.
+compiler knows `has_limited_stacks` and `is_no_limit`, and omits the code for other kinds of tables.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ NO_LIMIT_TABLE_DTYPE = build_table_dtype(stacks=True, no_limit=True)
 
 
 @jit
-def has_stacks(table):
+def has_limited_stacks(table):
     """Return whether stacks are limited, so that a seat can be all-in."""
     return len(table.able) > 0
 

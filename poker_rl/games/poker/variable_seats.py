@@ -29,7 +29,7 @@ from poker_rl.games.poker.poker_game import (
 
 def delegate_to_largest(name: str) -> Any:
     """Return a property that reads the property `name` of the game with the most seats."""
-    return property(lambda self: getattr(self.games_by_seat_count[-1], name))
+    return property(lambda self: getattr(self.variant_games[-1], name))
 
 
 @dataclass(kw_only=True, frozen=True)
@@ -60,14 +60,14 @@ class VariableSeatsPoker(DisplayedPoker):
         problem = f"{self.small_blind} is not less than big_blind, {self.big_blind}"
         require(self.small_blind < self.big_blind, f"small_blind: {problem}")
         try:
-            _ = self.games_by_seat_count
+            _ = self.variant_games
         except ConfigError as error:
             key, _, problem = str(error).partition(": ")
             own_keys = {"seats": "max_seats", "blinds": "big_blind"}
             raise ConfigError(f"{own_keys.get(key, key)}: {problem}") from None
 
     @cached_property
-    def games_by_seat_count(self) -> Sequence[PokerGame]:
+    def variant_games(self) -> Sequence[PokerGame]:
         """One game for each number of seats, from the fewest to the most."""
         return [self._build_variant_game(n) for n in range(self.min_seats, self.max_seats + 1)]
 
@@ -81,7 +81,7 @@ class VariableSeatsPoker(DisplayedPoker):
 
     @cached_property
     def definitions(self) -> np.ndarray:
-        games = self.games_by_seat_count
+        games = self.variant_games
         return np.concatenate([game.build_definition(self.max_seats) for game in games])
 
     table_dtype = delegate_to_largest("table_dtype")
@@ -95,14 +95,14 @@ class VariableSeatsPoker(DisplayedPoker):
 
     def count_deals(self) -> int:
         """Return the number of deals for all numbers of seats; not all deals are equally likely."""
-        return sum(game.count_deals() for game in self.games_by_seat_count)
+        return sum(game.count_deals() for game in self.variant_games)
 
     def list_deals(self) -> np.ndarray:
         """Raise ConfigError, since the deals differ in length and probability."""
         raise ConfigError(f"game: {self.name} samples its seats, so its deals differ in length")
 
     def action_name(self, action: int) -> str:
-        return self.games_by_seat_count[-1].action_name(action)
+        return self.variant_games[-1].action_name(action)
 
 
 @dataclass(kw_only=True, frozen=True)

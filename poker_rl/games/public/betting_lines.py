@@ -20,7 +20,7 @@ import numpy as np
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game, simd_jit
 from poker_rl.games.public.ranges import (
-    Ranges,
+    PrivateHands,
     compute_showdown_values,
     fill_compatible_reach_of_rows,
 )
@@ -50,7 +50,7 @@ class StreetLines:
     stakes: np.ndarray
 
 
-def build_street_lines(game: Game) -> list[StreetLines]:
+def build_lines_of_all_streets(game: Game) -> list[StreetLines]:
     """Return the betting lines of each street; raise ConfigError if they exceed `MAX_LINES`."""
     tables = Tables(game, 1, 0)
     tables.deal()
@@ -136,13 +136,13 @@ def pack_line_arrays(
 
 
 def pack_terminal_arrays(
-    street: StreetLines, ranges: Ranges, board_cards: np.ndarray
+    street: StreetLines, private_hands: PrivateHands, board_cards: np.ndarray
 ) -> tuple[np.ndarray, ...]:
     """Return the argument `terminal_arrays` of `fill_terminal_values` for a street and a board."""
     by_strength = np.empty(0, np.int64), np.empty(0, np.int32)
     if not street.is_fold.all():
-        by_strength = ranges.sort_by_strength(board_cards)
-    return street.terminal_lines, street.is_fold, street.stakes, ranges.hands, *by_strength
+        by_strength = private_hands.sort_by_strength(board_cards)
+    return street.terminal_lines, street.is_fold, street.stakes, private_hands.hands, *by_strength
 
 
 @simd_jit(reorder_sums=False)

@@ -16,7 +16,7 @@ import numpy as np
 
 from poker_rl.games.game import jit
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.public.ranges import Ranges, fill_strengths_on_board
+from poker_rl.games.public.ranges import PrivateHands, fill_strengths_on_board
 
 MAX_ENUMERATED_BOARDS = 1500  # a flop of hold'em has 1,176 possible final boards
 SAMPLED_BOARD_COUNT = 2000  # boards to sample if more than MAX_ENUMERATED_BOARDS are possible
@@ -31,16 +31,16 @@ def samples_boards(game: PokerGame, board_card_count: int) -> bool:
 
 def compute_win_margins(
     game: PokerGame,
-    ranges: Ranges,
+    private_hands: PrivateHands,
     own_hands: np.ndarray,
     board_cards: np.ndarray,
     generator: np.random.Generator,
 ) -> np.ndarray:
     """Return the win margin of R own hands against all H hands, [R, H].
 
-    `own_hands` [R] holds indices in `ranges.hands`. The win margin of two hands that share a card
-    is 0. If more than `MAX_ENUMERATED_BOARDS` final boards can follow `board_cards`, the margins
-    are estimated with `SAMPLED_BOARD_COUNT` random ones.
+    `own_hands` [R] holds indices in `private_hands.hands`. The win margin of two hands that share a
+    card is 0. If more than `MAX_ENUMERATED_BOARDS` final boards can follow `board_cards`, the
+    margins are estimated with `SAMPLED_BOARD_COUNT` random ones.
     """
     remaining_cards = np.setdiff1d(np.arange(game.deck_size), board_cards)
     cards_to_come = sum(game.board_cards) - len(board_cards)
@@ -50,16 +50,16 @@ def compute_win_margins(
     else:
         completions = np.array(list(combinations(remaining_cards.tolist(), cards_to_come)), int)
     boards = np.hstack([np.tile(board_cards, (len(completions), 1)), completions]).astype(np.int8)
-    strengths = np.empty((len(boards), len(ranges.hands)), np.uint16)
-    _fill_strengths(ranges.hands, boards, *ranges.ranking_rules, strengths)
+    strengths = np.empty((len(boards), len(private_hands.hands)), np.uint16)
+    _fill_strengths(private_hands.hands, boards, *private_hands.ranking_rules, strengths)
     # A hand that shares a card with the board is blocked. Its strength, `BLOCKED_STRENGTH`, is
     # 65535 as uint16, so that no hand beats it; its rank is 0, so that no hand loses to it.
     ranks = strengths + np.uint16(1)
-    net_wins = np.zeros((len(own_hands), len(ranges.hands)), np.int16)
+    net_wins = np.zeros((len(own_hands), len(private_hands.hands)), np.int16)
     _count_net_wins_by_pair(own_hands, strengths, ranks, net_wins)
     is_possible = (ranks > 0).astype(np.float32)  # float32 counts exactly up to 2**24
     board_counts = is_possible[:, own_hands].T @ is_possible
-    is_disjoint = ranges.mask_disjoint_hands(own_hands)
+    is_disjoint = private_hands.mask_disjoint_hands(own_hands)
     return np.asarray(net_wins * is_disjoint / np.maximum(board_counts, 1))
 
 

@@ -27,7 +27,7 @@ class BoardNode:
     street: int  # -1 for the root, which is before the first street
     board: Board
     rows: slice
-    representatives: np.ndarray  # indices in `Ranges.hands`, [R]
+    representatives: np.ndarray  # indices in `PrivateHands.hands`, [R]
     # For each hand the index in `representatives`, -1 if it shares a card with the board, [H].
     representative_of_hand: np.ndarray
     children: list[BoardNode] = field(default_factory=list)  # the boards of the next street
@@ -65,7 +65,9 @@ class InfosetIndex:
         """Return the row of the information set of the seat to act at each table, [B] int64."""
         out, game = np.empty(len(records), np.int64), self.tree.game
         card_counts = game.hole_cards, game.deck_size, np.array(game.board_cards)
-        _fill_rows(records, card_counts, self.tree.ranges.permuted_cards, self._packed_tree, out)
+        _fill_rows(
+            records, card_counts, self.tree.private_hands.permuted_cards, self._packed_tree, out
+        )
         return out
 
     @cached_property
@@ -90,7 +92,7 @@ class InfosetIndex:
             new_cards = [child.board.cards[len(node.board.cards) :] for child in node.children]
             child_keys = encode_sorted_cards(np.array(new_cards), game.deck_size)
             order = np.argsort(child_keys)
-            _, keys = self.tree.boards.encode_new_cards(node.board, node.street + 1)
+            _, keys = self.tree.boards.enumerate_new_cards_with_keys(node.board, node.street + 1)
             children = order[np.searchsorted(child_keys, keys.min(0), sorter=order)]
             child_index[offset + keys[0]] = [node.children[i].index for i in children]
             permutation = node.board.suit_permutations[keys.argmin(0)]
@@ -99,7 +101,7 @@ class InfosetIndex:
             child_offset,
             child_index,
             permutation_of_edge,
-            self.tree.ranges.hand_index.T.ravel().astype(np.int32),
+            self.tree.private_hands.hand_index.T.ravel().astype(np.int32),
             np.array([node.rows.start for node in nodes]),
             np.array([len(node.representatives) for node in nodes]),
             np.stack([node.representative_of_hand for node in nodes]).astype(np.int16),

@@ -1,9 +1,9 @@
 """Ranges: the reach probability of each hand that a player may hold at a public state.
 
-A range is a vector over the hands of a game, in the order of `Ranges.hands`; it is 0 for hands that
-share a card with the board. The value of a hand against a range excludes the hands that share a
-card with this hand. Running sums over sorted hands give the values of all H hands in O(H) time
-(Johanson et al., "Accelerating best response calculation in large extensive games", 2011).
+A range is a vector over the hands of a game, in the order of `PrivateHands.hands`; it is 0 for
+hands that share a card with the board. The value of a hand against a range excludes the hands that
+share a card with this hand. Running sums over sorted hands give the values of all H hands in O(H)
+time (Johanson et al., "Accelerating best response calculation in large extensive games", 2011).
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ BLOCKED_STRENGTH = -1  # strength of a hand that shares a card with the board
 BLOCK_SIZE = 32
 
 
-class Ranges:
+class PrivateHands:
     """The H hands of a game of poker, and the S permutations of its suits.
 
     Attributes:

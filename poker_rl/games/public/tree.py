@@ -11,13 +11,13 @@ import numpy as np
 from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game
 from poker_rl.games.poker.poker_game import PokerGame
-from poker_rl.games.public.betting_lines import build_street_lines
-from poker_rl.games.public.ranges import Ranges
+from poker_rl.games.public.betting_lines import build_lines_of_all_streets
+from poker_rl.games.public.ranges import PrivateHands
 
 MAX_ROWS = 2e9  # limit on public states times hands; a pass over so many takes hours
 
 
-def check_heads_up(game: Game) -> PokerGame:
+def check_heads_up_poker(game: Game) -> PokerGame:
     """Return the game, or raise ConfigError unless it is heads-up poker with equal antes."""
     if not isinstance(game, PokerGame) or game.seats != 2:
         raise ConfigError(f"{game.name} is not poker for two players, which it has to be")
@@ -33,7 +33,8 @@ class Board:
     cards: np.ndarray  # in the order dealt, [n] int64
     # Number of boards that this one represents, itself included; all extend the same earlier board.
     multiplicity: int
-    # Indices in `Ranges.permuted_cards` of permutations that leave each street's card set as it is.
+    # Indices in `PrivateHands.permuted_cards` of permutations that leave each street's card set as
+    # it is.
     suit_permutations: np.ndarray
 
 
@@ -46,14 +47,14 @@ def encode_sorted_cards(cards: np.ndarray, deck_size: int) -> np.ndarray:
 class BoardEnumerator:
     """All boards of a game; with `merge_suits`, those that differ only in suit names are merged."""
 
-    def __init__(self, game: PokerGame, ranges: Ranges, merge_suits: bool) -> None:
-        self._game, self._ranges = game, ranges
-        permutation_count = len(ranges.permuted_cards) if merge_suits else 1
+    def __init__(self, game: PokerGame, private_hands: PrivateHands, merge_suits: bool) -> None:
+        self._game, self._private_hands = game, private_hands
+        permutation_count = len(private_hands.permuted_cards) if merge_suits else 1
         self.root = Board(np.empty(0, np.int64), 1, np.arange(permutation_count))  # the empty board
 
     def list_next_boards(self, board: Board, street: int) -> list[Board]:
         """Return the boards of a street that continue a board of the street before it."""
-        new_cards, keys = self.encode_new_cards(board, street)
+        new_cards, keys = self.enumerate_new_cards_with_keys(board, street)
         boards = []
         for i in np.flatnonzero(keys[0] == keys.min(0)):
             unchanged = board.suit_permutations[keys[:, i] == keys[0, i]]
@@ -62,7 +63,9 @@ class BoardEnumerator:
             boards.append(Board(cards, multiplicity, unchanged))
         return boards
 
-    def encode_new_cards(self, board: Board, street: int) -> tuple[np.ndarray, np.ndarray]:
+    def enumerate_new_cards_with_keys(
+        self, board: Board, street: int
+    ) -> tuple[np.ndarray, np.ndarray]:
         """Return the N possible sets of n new cards of a street, [N, n], and their keys, [S, N].
 
         Row s has the keys (see `encode_sorted_cards`) of the sets after the s-th of the board's S
@@ -73,7 +76,7 @@ class BoardEnumerator:
         remaining_cards = np.setdiff1d(np.arange(self._game.deck_size), board.cards)
         card_sets = list(combinations(remaining_cards.tolist(), new_card_count))
         new_cards = np.array(card_sets, np.int64).reshape(len(card_sets), new_card_count)
-        card_permutations = self._ranges.permuted_cards[board.suit_permutations]
+        card_permutations = self._private_hands.permuted_cards[board.suit_permutations]
         keys = [
             encode_sorted_cards(np.sort(permuted_card[new_cards]), self._game.deck_size)
             for permuted_card in card_permutations
@@ -89,7 +92,9 @@ class BoardEnumerator:
         boards, board = [], self.root
         for size in self._game.board_cards:
             new_cards = cards[len(board.cards) :][:size]
-            permuted_cards = self._ranges.permuted_cards[board.suit_permutations][:, new_cards]
+            permuted_cards = self._private_hands.permuted_cards[board.suit_permutations][
+                :, new_cards
+            ]
             is_unchanged = (np.sort(permuted_cards, axis=1) == np.sort(new_cards)).all(1)
             all_cards = np.concatenate([board.cards, new_cards])
             board = Board(all_cards, 1, board.suit_permutations[is_unchanged])
@@ -100,11 +105,11 @@ class BoardEnumerator:
         """Choose a representative of each class of hands that are equivalent on a board.
 
         Hands are equivalent if one of `board.suit_permutations` maps one to the other. Return the
-        indices of the representatives in `Ranges.hands`, [R], and for each hand the index of its
-        representative in this array, or -1 if it shares a card with the board, [H].
+        indices of the representatives in `PrivateHands.hands`, [R], and for each hand the index of
+        its representative in this array, or -1 if it shares a card with the board, [H].
         """
-        min_permuted_hand = self._ranges.permuted_hands[board.suit_permutations].min(0)
-        is_compatible = self._ranges.mask_compatible_hands(board.cards)
+        min_permuted_hand = self._private_hands.permuted_hands[board.suit_permutations].min(0)
+        is_compatible = self._private_hands.mask_compatible_hands(board.cards)
         representatives, index = np.unique(min_permuted_hand[is_compatible], return_inverse=True)
         representative_of_hand = np.full(len(is_compatible), -1)
         representative_of_hand[is_compatible] = index
@@ -124,10 +129,10 @@ class PublicTree:
     """
 
     def __init__(self, game: Game, merge_suits: bool) -> None:
-        self.game = check_heads_up(game)
-        self.streets = build_street_lines(game)
-        self.ranges = Ranges(self.game)
-        self.boards = BoardEnumerator(self.game, self.ranges, merge_suits)
+        self.game = check_heads_up_poker(game)
+        self.streets = build_lines_of_all_streets(game)
+        self.private_hands = PrivateHands(self.game)
+        self.boards = BoardEnumerator(self.game, self.private_hands, merge_suits)
         estimated_rows = self._estimate_rows(merge_suits)
         if estimated_rows > MAX_ROWS:
             advice = "games of fewer raises, streets or cards fit"
@@ -147,7 +152,7 @@ class PublicTree:
             hand_count = comb(remaining_cards, self.game.hole_cards)
             rows += len(street.decision_lines) * board_count * hand_count
         # Most boards represent as many boards as there are suit permutations.
-        return rows / len(self.ranges.permuted_cards) if merge_suits else rows
+        return rows / len(self.private_hands.permuted_cards) if merge_suits else rows
 
     @property
     def hand_pair_count(self) -> int:

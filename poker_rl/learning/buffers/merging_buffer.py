@@ -71,7 +71,9 @@ class MergingBuffer:
         size = self._observation_size
         self._observation_bytes = -(-size // 8) if self._is_binary else 4 * size
         key_bytes = REPLICA_BYTES + self._observation_bytes - (-self._action_count // 8)
-        self._set_rows(np.zeros((0, key_bytes), np.uint8), np.zeros((0, self._action_count + 1)))
+        self._replace_rows(
+            np.zeros((0, key_bytes), np.uint8), np.zeros((0, self._action_count + 1))
+        )
         row_bytes = key_bytes + (self._action_count + 1) * self._sums.itemsize
         self.nbytes = int((1 + MAX_UNMERGED_FRACTION) * self._capacity) * row_bytes
         setting = f"capacity: {capacity:,} observations for each of {services.replicas} networks"
@@ -79,7 +81,7 @@ class MergingBuffer:
         needed_bytes = MERGE_MEMORY_FACTOR * self.nbytes + other_bytes
         check_memory(setting, needed_bytes, torch.device("cpu"))
 
-    def _set_rows(self, keys: np.ndarray, sums: np.ndarray) -> None:
+    def _replace_rows(self, keys: np.ndarray, sums: np.ndarray) -> None:
         """Replace the contents by N rows, and index them by replica.
 
         `keys` [N, bytes] encode replica, observation and mask; rows with equal keys can be merged.
@@ -120,7 +122,7 @@ class MergingBuffer:
                 priorities = _hash_priorities(keys, self._hash_salt)
                 kept_rows = np.argpartition(priorities, self._capacity)[: self._capacity]
                 keys, sums = keys[kept_rows], sums[kept_rows]
-        self._set_rows(keys, sums)
+        self._replace_rows(keys, sums)
 
     def get_or_sample_batch(self, batch_size: int) -> TargetBatch:
         """Return all rows of each replica that has at most `batch_size` rows.
@@ -137,7 +139,7 @@ class MergingBuffer:
         for k, replica_rows in enumerate(self._rows_by_replica):
             if len(replica_rows) > batch_size:
                 uniform = self._generator.random(batch_size)
-                index, weight = _sample_by_weight(self._cumulative_weights[k], uniform)
+                index, weight = _sample_stratified(self._cumulative_weights[k], uniform)
                 replica_rows = replica_rows[index]
             else:
                 weight = self._sums[replica_rows, -1]
@@ -182,7 +184,7 @@ class MergingBuffer:
         if len(keys) - self._unmerged_rows > self._capacity:
             problem = f"{self._capacity:,} observations, the other buffer has {len(keys):,}"
             raise ConfigError(f"capacity: {problem}")
-        self._set_rows(keys, sums)
+        self._replace_rows(keys, sums)
         self.iteration = state["iteration"]
         self._hash_salt = np.uint64(state["hash_salt"])  # so the same observations are dropped
 
@@ -200,7 +202,7 @@ def _hash_priorities(keys, salt):  # type: ignore[no-untyped-def]
 
 
 @jit
-def _sample_by_weight(cumulative_weights, uniform):  # type: ignore[no-untyped-def]
+def _sample_stratified(cumulative_weights, uniform):  # type: ignore[no-untyped-def]
     """Divide the total weight into B equal parts, and sample a row from each part by weight.
 
     `uniform` [B] has a random number in [0, 1) for each part. Return the distinct rows sampled, in

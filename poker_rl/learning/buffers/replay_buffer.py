@@ -96,7 +96,7 @@ class ReplayBuffer:
             )
 
     @property
-    def min_replica_size(self) -> int:
+    def min_items_per_replica(self) -> int:
         """Smallest number of items that a replica in any process of the run has."""
         own_min_size = int(min(self.items_added.min(), self.capacity))
         return -collectives.max_over_processes(-own_min_size)

@@ -40,8 +40,8 @@ from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.poker.table_dtypes import CALL, FOLD, RAISE
 from poker_rl.games.public import betting_lines
 from poker_rl.games.public.expected_win_margins import compute_win_margins
-from poker_rl.games.public.ranges import Ranges
-from poker_rl.games.public.tree import BoardEnumerator, check_heads_up
+from poker_rl.games.public.ranges import PrivateHands
+from poker_rl.games.public.tree import BoardEnumerator, check_heads_up_poker
 from poker_rl.games.tables import Tables, tables_from_records
 from poker_rl.players.bots.all_in_call_solver import compute_all_in_call_probs
 from poker_rl.players.bots.bot import Bot
@@ -88,7 +88,7 @@ class EndgameSolverBot(Bot):
 
     def __post_init__(self, game: Game, option_folders: Sequence[Path] | None) -> None:
         super().__post_init__(game)
-        poker_game = check_heads_up(game)
+        poker_game = check_heads_up_poker(game)
         self._sized_game: Game | None = None
         if isinstance(poker_game, NoLimitPoker) and not poker_game.bet_sizes:
             if not self.bet_sizes:
@@ -99,10 +99,10 @@ class EndgameSolverBot(Bot):
                 f"bet_sizes: has to be null, since {game.name} does not allow raises of any amount"
             )
         self._player = load_search_base_player(self.policy, game, self, option_folders)
-        self._poker_game, self._ranges = poker_game, Ranges(poker_game)
+        self._poker_game, self._private_hands = poker_game, PrivateHands(poker_game)
         self.is_suit_invariant = self._player.is_suit_invariant
-        self._boards = BoardEnumerator(poker_game, self._ranges, self.is_suit_invariant)
-        self._range_query = RangePolicyQuery(game, self._ranges, self._boards)
+        self._boards = BoardEnumerator(poker_game, self._private_hands, self.is_suit_invariant)
+        self._range_query = RangePolicyQuery(game, self._private_hands, self._boards)
         self._last_street = len(poker_game.board_cards) - 1
         self._solutions: dict[bytes, EndgameSolution] = {}
         self._call_probs: dict[bytes, np.ndarray] = {}
@@ -110,7 +110,7 @@ class EndgameSolverBot(Bot):
 
     def action_probs(self, records: np.ndarray) -> np.ndarray:
         is_solved = records["street"] == self._last_street
-        is_solved |= self._mask_all_in_calls(records)
+        is_solved |= self._is_final_fold_or_call(records)
         probs = np.empty((len(records), self._game.action_count))
         if is_solved.any():
             probs[is_solved] = self._compute_solved_probs(records[is_solved])
@@ -119,7 +119,7 @@ class EndgameSolverBot(Bot):
             probs[~is_solved] = compute_checked_probs(self._game, self._player, others)
         return probs
 
-    def _mask_all_in_calls(self, records: np.ndarray) -> np.ndarray:
+    def _is_final_fold_or_call(self, records: np.ndarray) -> np.ndarray:
         """Return a mask [B] of the tables where each choice, a fold or a call, ends the betting."""
         tables = tables_from_records(self._game, records.copy())
         legal_mask = tables.legal_mask()
@@ -145,14 +145,14 @@ class EndgameSolverBot(Bot):
         )
         deck_position = records["to_act"][:, None] * game.hole_cards + np.arange(game.hole_cards)
         hole_cards = np.take_along_axis(records["deck"], deck_position.astype(np.int64), axis=1)
-        hand = self._ranges.hand_index[tuple(np.sort(hole_cards, axis=1).T)]
+        hand = self._private_hands.hand_index[tuple(np.sort(hole_cards, axis=1).T)]
         probs = np.zeros((len(records), self._game.action_count))
         for state, row in enumerate(first_row):
             rows = np.flatnonzero(state_of_row.ravel() == state)
-            past_tables = self._replay(records[row : row + 1])
+            past_tables = self._rebuild_past_tables(records[row : row + 1])
             board_cards = public_cards[row, : shown_count[row]]
             if records["street"][row] == self._last_street:
-                solution, decision = self._find_decision(past_tables, board_cards)
+                solution, decision = self._find_solution_and_decision(past_tables, board_cards)
                 choices = np.flatnonzero(solution.lines.street.legal_mask[decision])
                 policy = solution.policy[decision][:, solution.row_of_hand[hand[rows]]]
                 probs[rows, solution.lines.actions[decision, choices][:, None]] = policy[choices]
@@ -161,7 +161,7 @@ class EndgameSolverBot(Bot):
                 probs[rows, CALL], probs[rows, FOLD] = call_probs, 1 - call_probs
         return probs
 
-    def _replay(self, record: np.ndarray) -> np.ndarray:
+    def _rebuild_past_tables(self, record: np.ndarray) -> np.ndarray:
         """Return the M + 1 past states of the table `record` [1]: before each action, and now."""
         moves = int(record["moves"][0])
         tables = Tables(self._game, moves + 1, 0)
@@ -169,13 +169,13 @@ class EndgameSolverBot(Bot):
         tables.replay(np.repeat(record["line"], moves + 1, axis=0), np.arange(moves + 1))
         return tables.records
 
-    def _find_decision(
+    def _find_solution_and_decision(
         self, past_tables: np.ndarray, board_cards: np.ndarray
     ) -> tuple[EndgameSolution, int]:
         """Return a solution that contains the present decision, and the index of this decision.
 
         The solution is for the seat to act; the index is in `solution.lines.street.decision_lines`.
-        `past_tables` is the result of `_replay`, so its last table is the present one.
+        `past_tables` is the result of `_rebuild_past_tables`, so its last table is the present one.
         """
         start_move = int(np.argmax(past_tables["street"] == self._last_street))
         moves, own_seat = len(past_tables) - 1, int(past_tables["to_act"][-1])
@@ -219,16 +219,16 @@ class EndgameSolverBot(Bot):
         those taken so far on the last street, which the solved game has to include.
         """
         past_actions, included_actions = np.split(actions, [len(past_tables) - 1])
-        hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))  # R hands
+        hands = np.flatnonzero(self._private_hands.mask_compatible_hands(board_cards))  # R hands
         ranges = self._compute_ranges(past_tables[:-1], past_actions, board_cards)[:, hands]
-        row_of_hand = np.zeros(len(self._ranges.hands), np.int64)
+        row_of_hand = np.zeros(len(self._private_hands.hands), np.int64)
         row_of_hand[hands] = np.arange(len(hands))
         lines = enumerate_endgame_street_lines(
             self._game, self._sized_game, past_tables[-1:], included_actions
         )
         street = lines.street
         *terminals, all_hands, hand_order, strengths = betting_lines.pack_terminal_arrays(
-            street, self._ranges, board_cards
+            street, self._private_hands, board_cards
         )
         terminal_arrays = *terminals, all_hands[hands], row_of_hand[hand_order], strengths
         arrays = betting_lines.pack_line_arrays(street), terminal_arrays
@@ -247,7 +247,7 @@ class EndgameSolverBot(Bot):
     def _get_own_call_probs(self, past_tables: np.ndarray, board_cards: np.ndarray) -> np.ndarray:
         """Return the result of `_solve_all_in` from the cache; compute it if missing.
 
-        `past_tables` is the result of `_replay`; `board_cards` are those dealt so far.
+        `past_tables` is the result of `_rebuild_past_tables`; `board_cards` are those dealt so far.
         """
         moves = len(past_tables) - 1
         key = past_tables["line"][-1, :moves].tobytes() + board_cards.tobytes()
@@ -264,7 +264,7 @@ class EndgameSolverBot(Bot):
         actions = now["line"][: len(past_tables) - 2].astype(np.int64)
         ranges = self._compute_ranges(past_tables[:-2], actions, board_cards)
         board = self._boards.build_board_of_each_street(board_cards)[now["street"]]
-        hands = np.flatnonzero(self._ranges.mask_compatible_hands(board_cards))
+        hands = np.flatnonzero(self._private_hands.mask_compatible_hands(board_cards))
         ranges = ranges[:, hands].astype(np.float32)
         after_call = tables_from_records(self._game, past_tables[-1:].copy())
         after_call.step(np.array([CALL]))
@@ -294,8 +294,8 @@ class EndgameSolverBot(Bot):
             if len(self._pair_arrays) >= MAX_CACHED_BOARDS:
                 self._pair_arrays.clear()
             generator = np.random.Generator(np.random.PCG64(0))
-            arguments = self._poker_game, self._ranges, hands, board_cards, generator
-            arrays = compute_win_margins(*arguments), self._ranges.mask_disjoint_hands(hands)
+            arguments = self._poker_game, self._private_hands, hands, board_cards, generator
+            arrays = compute_win_margins(*arguments), self._private_hands.mask_disjoint_hands(hands)
             win_margins, is_disjoint = (array[:, hands].astype(np.float32) for array in arrays)
             self._pair_arrays[key] = win_margins, is_disjoint
         return self._pair_arrays[key]
@@ -304,8 +304,8 @@ class EndgameSolverBot(Bot):
         self, past_tables: np.ndarray, actions: np.ndarray, board_cards: np.ndarray
     ) -> np.ndarray:
         """Return each seat's range, [2, H]: the probability of each hand, given past actions."""
-        reach = np.ones((2, len(self._ranges.hands)))
-        reach *= self._ranges.mask_compatible_hands(board_cards)
+        reach = np.ones((2, len(self._private_hands.hands)))
+        reach *= self._private_hands.mask_compatible_hands(board_cards)
         legal_mask = tables_from_records(self._game, past_tables.copy()).legal_mask()
         uniform = 1 / legal_mask.sum(1)
         boards = self._boards.build_board_of_each_street(board_cards)

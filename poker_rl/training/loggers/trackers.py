@@ -46,7 +46,7 @@ class Tracker(Logger, ABC):
     last_step = -1  # step of the tracker's last row; for a resumed run, `open_run` may set it
     _run: Any
     _thread: Thread | None = None
-    _is_dropped = False
+    _is_disabled = False
 
     def __post_init__(self) -> None:
         if find_spec(self.package) is None:
@@ -97,7 +97,7 @@ class Tracker(Logger, ABC):
         self._calls.put(None)
         self._thread.join(TIMEOUT_S)
         if self._thread.is_alive():
-            self._drop(f"no answer for {TIMEOUT_S:g} s")
+            self._disable(f"no answer for {TIMEOUT_S:g} s")
 
     def _run_calls(self) -> None:
         try:
@@ -105,12 +105,12 @@ class Tracker(Logger, ABC):
                 call()
         except (Exception, SystemExit) as error:
             reason = str(error).strip().partition("\n")[0]
-            self._drop(f"{type(error).__name__}: {reason}")
+            self._disable(f"{type(error).__name__}: {reason}")
 
-    def _drop(self, reason: str) -> None:
+    def _disable(self, reason: str) -> None:
         """Print a warning, if none was printed before, that the tracker gets no more data."""
-        if not self._is_dropped:
-            self._is_dropped = True
+        if not self._is_disabled:
+            self._is_disabled = True
             print_error(f"logger {self.package}: {reason}; the run continues without this logger")
 
 

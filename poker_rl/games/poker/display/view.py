@@ -31,12 +31,12 @@ class DisplayedPoker(DisplayedGame):
 
     @property
     @abstractmethod
-    def games_by_seat_count(self) -> Sequence[PokerGame]:
+    def variant_games(self) -> Sequence[PokerGame]:
         """One game for each number of seats; only the game itself if the number is fixed."""
 
     def get_variant_at_table(self, record: np.void) -> PokerGame:
         """Return the variant that has as many seats as this table."""
-        return self.games_by_seat_count[int(record["variant"])]
+        return self.variant_games[int(record["variant"])]
 
     def infoset_name(self, record: np.void) -> str:
         """Return a text like `1 Ks|Qh rc`: seat to act, its cards, visible board and actions."""
