@@ -1,9 +1,9 @@
 """CFR+ on Leduc hold'em in one file: `python examples/cfr_plus.py --iterations 200`.
 
-CFR+ (Tammelin, arXiv:1407.5042) with alternating updates. It needs only arrays of the game tree
-with an entry for each of N nodes: parent, edge to the node, seat to act and information set. There
-are I information sets and A actions. The edge to a node is the index, in a flattened array [I, A],
-of the parent's information set and the action that leads to the node.
+CFR+ (Tammelin, arXiv:1407.5042) with alternating updates. It works on arrays of the game tree
+with a row for each of N nodes: parent, edge, seat to act, information set and payoffs. There are I
+information sets and A actions. The edge of a node is an index into a flattened array [I, A]: that
+of the parent's information set and of the action that leads to the node.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from poker_rl.games import GameTree, get_tree, load_game
 
 
 def match_regrets(regrets: np.ndarray, legal_mask: np.ndarray) -> np.ndarray:
-    """Return a policy [I, A] proportional to `regrets` [I, A]; uniform where all are 0."""
+    """Return a policy proportional to `regrets` [I, A]; uniform if all of an infoset are 0."""
     weights = np.where(regrets.sum(1, keepdims=True) > 0, regrets, legal_mask)
     return weights / weights.sum(1, keepdims=True)
 
 
 def compute_reach(tree: GameTree, policy: np.ndarray, seat: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return two factors [N] of the reach probabilities: the seat's own, and all others'."""
+    """Return two factors [N] of reach probabilities: the seat's, and that of others and chance."""
     own, others = np.ones(len(tree.parent)), np.full(len(tree.parent), 1 / tree.deal_count)
     for start, stop in pairwise(tree.level_starts[1:]):
         parent, prob = tree.parent[start:stop], policy.ravel()[tree.edge[start:stop]]
@@ -36,7 +36,7 @@ def compute_reach(tree: GameTree, policy: np.ndarray, seat: int) -> tuple[np.nda
 
 def compute_values(tree: GameTree, policy: np.ndarray, seat: int) -> np.ndarray:
     """Return the seat's expected payoff at each node, [N]."""
-    values = tree.node_payoffs[:, seat].copy()  # inner nodes get sums over children, deepest first
+    values = tree.node_payoffs[:, seat].copy()  # 0 at inner nodes; the loop adds their children
     for start, stop in reversed(list(pairwise(tree.level_starts[1:]))):
         prob = policy.ravel()[tree.edge[start:stop]]
         values += np.bincount(tree.parent[start:stop], prob * values[start:stop], len(values))
@@ -62,7 +62,7 @@ def update_seat(
     nodes = np.flatnonzero(tree.seat == seat)
     infosets = tree.infoset[nodes]
     infoset_reach = np.zeros(tree.infoset_count)
-    infoset_reach[infosets] = own_reach[nodes]  # equal at all nodes of an information set
+    infoset_reach[infosets] = own_reach[nodes]  # the same at all nodes of an information set
     policy_sums += iteration * infoset_reach[:, None] * policy
     own_infosets = tree.infoset_seat == seat
     policy[own_infosets] = match_regrets(regrets, tree.legal_mask)[own_infosets]

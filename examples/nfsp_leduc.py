@@ -24,8 +24,8 @@ TABLES, BATCH_SIZE = 256, 512
 ETA = 0.2  # share of hands in which a seat plays its best response
 REPLAY_CAPACITY, RESERVOIR_CAPACITY = 200_000, 1_000_000
 LR_START, LR_END = 2e-3, 2e-4
-EPSILON = 0.06  # probability of a random action of best responses; falls as 1 / sqrt(step)
-TARGET_INTERVAL = 300  # steps between copies of the Q network
+EPSILON = 0.06  # initial probability of a random action in a best response
+TARGET_INTERVAL = 300  # steps between updates of the target network
 
 
 class Buffer:
@@ -89,7 +89,7 @@ class SelfPlay:
         ended = np.flatnonzero(self.tables.records["over"])
         payoffs = self.tables.payoffs(ended).astype(np.float32)
         for winner in range(payoffs.shape[1]):
-            # After the end no action is legal, so that `compute_q_loss` adds nothing to the payoff.
+            # No action is legal after the end, so `compute_q_loss` adds no next Q to the payoff.
             self.store(replay, ended, np.full(len(ended), winner), payoffs[:, winner],
                        observation[ended], np.zeros_like(mask[ended]))  # fmt: skip
         self.deal(ended)
@@ -105,7 +105,7 @@ class SelfPlay:
 
 def compute_probs(q_network: nn.Module, policy_network: nn.Module, observation: np.ndarray,
                   mask: np.ndarray, epsilon: float, is_best: np.ndarray) -> np.ndarray:  # fmt: skip
-    """Return probabilities [tables, actions]: epsilon-greedy where `is_best`, else the average."""
+    """Return probabilities [tables, actions]: epsilon-greedy if `is_best`, else average policy."""
     with torch.no_grad():
         q_values = q_network(torch.as_tensor(observation)).numpy()
         average = masked_softmax(

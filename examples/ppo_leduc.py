@@ -25,8 +25,8 @@ TABLES = 2048  # hands that are played before each update
 MINIBATCHES = 4
 CLIP, GAE_LAMBDA, VALUE_COEF, MAX_GRAD_NORM = 0.2, 0.95, 0.5, 1.0
 LR_START, LR_END = 2e-3, 1e-3
-ENTROPY_START, ENTROPY_END = 0.15, 0.06  # in units of REWARD_SCALE chips
-REWARD_SCALE = 4.0
+ENTROPY_START, ENTROPY_END = 0.15, 0.06  # coefficient of the entropy bonus
+REWARD_SCALE = 4.0  # chips won are divided by it
 EMA_DECAY = 0.99
 
 

@@ -17,7 +17,7 @@ from poker_rl.training import start_run
 
 @pytest.fixture(autouse=True, scope="session")
 def _strict_where():
-    """Let `np.where` raise an error for integers outside an array's type, as NumPy 2.5 does."""
+    """Make `np.where` raise for an integer that an array's type cannot hold, as NumPy 2.5 does."""
     where = np.where
 
     def strict(condition, *values):
@@ -34,33 +34,32 @@ def _strict_where():
 
 @pytest.fixture(autouse=True, scope="session")
 def _one_thread():
-    """Leave the other cores to the other processes of the tests."""
+    """Use one thread; the other cores are for the other test processes."""
     set_threads(1)
 
 
 def pytest_collection_modifyitems(items):
-    """Start the slowest tests first, so that no process waits for another one at the end."""
+    """Start the slowest tests first, so that parallel test processes end at about the same time."""
     slow = "simulated_device", "distributed_processes", "docs", "loggers", "plugins", "wheel"
     items.sort(key=lambda item: item.path.stem.removeprefix("test_") not in slow)
 
 
-# No test depends on how fast the machine is.
+# Hypothesis must not fail a test because the machine is slow.
 settings.register_profile("any", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("any")
 
 
 @pytest.fixture
 def working_folder(tmp_path, monkeypatch):
-    """Make an empty folder the working folder, and leave out the figures of runs."""
+    """Make an empty folder the working folder; runs draw no figures, which would take most time."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["poker-rl"])
-    # Figures take most of the time of a short run.
     monkeypatch.setattr(PlayerEvaluator, "build_figures", lambda *_: {})
 
 
 @pytest.fixture(scope="session")
 def finished_outputs(tmp_path_factory):
-    """Return a folder of runs with one finished run of the command TRAIN."""
+    """Return the outputs folder with one finished run of the command TRAIN."""
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(tmp_path_factory.mktemp("finished"))
         assert run_command(*TRAIN, "figures=false") == 0
@@ -69,14 +68,14 @@ def finished_outputs(tmp_path_factory):
 
 @pytest.fixture
 def finished_run(working_folder, finished_outputs):
-    """Return a copy of a finished run in the working folder; this is faster than training."""
+    """Return the folder of a finished run, copied into the working folder instead of trained."""
     shutil.copytree(finished_outputs, "outputs")
     return list_runs()[0]
 
 
 @pytest.fixture
 def get_refusal(capsys):
-    """Return a function that runs a command with a mistake, and returns the printed line."""
+    """Return a function that runs a command, checks that it is refused, and returns the message."""
 
     def call(*arguments):
         capsys.readouterr()
@@ -93,7 +92,7 @@ def get_refusal(capsys):
 
 @pytest.fixture
 def started_configs(monkeypatch):
-    """Return a list of the configs of started runs; they are not trained."""
+    """Return a list that gets the config of each started run; nothing is trained."""
     configs = []
 
     def train(config, *_, **__):

@@ -97,7 +97,7 @@ def test_all_settings_are_shown_with_their_comments(capsys):
     ],
 )
 def test_every_option_builds(choice, monkeypatch):
-    """The comment of an algorithm has to end with its headline player, the first of its players."""
+    """An algorithm's comment must end with its headline player, the first of `players()`."""
     started = []
 
     def record_start(config, algorithm, *_, **__):
@@ -105,8 +105,8 @@ def test_every_option_builds(choice, monkeypatch):
 
     monkeypatch.setattr(start_run, "train_in_folder", record_start)
     group, _, name = choice.partition("=")
-    more = ["algo=reinforce"] if group == "net" else []  # `net` needs some learner
-    if name.endswith("_from_one") or name == "big2_vine":  # warm_start is required
+    more = ["algo=reinforce"] if group == "net" else []  # an algorithm with networks
+    if name.endswith("_from_one") or name == "big2_vine":  # warm_start is a placeholder
         more = ["warm_start=null"]
     assert run_command("train", choice, *more) == 0
     ((config, algorithm),) = started
@@ -229,7 +229,7 @@ def test_options_of_the_user_have_precedence(started_configs, capsys, get_refusa
     (mine / "game/kuhn.yaml").write_text(kuhn)
     bot = "# Mine\n_target_: poker_rl.players.bots.basic_bots.UniformBot\n"
     (mine / "player/my-bot.yaml").write_text(bot)
-    (mine / "player/.#my-bot.yaml").symlink_to("me@host.1:2")  # a lock file of Emacs
+    (mine / "player/.#my-bot.yaml").symlink_to("me@host.1:2")  # Emacs's lock file, a broken link
     own = ["--config-dir", "mine"]
 
     assert run_command("train", *own, "game=kuhn", "--cfg", "job") == 0
@@ -289,7 +289,7 @@ def test_evaluate_any_two_players(capsys, finished_run, monkeypatch):
     assert run_command("evaluate", "out=there", "show=true") == 0
     assert "against/[1]" in capsys.readouterr().out
 
-    # The number of deals defaults to the game's; a folder stands for its headline player.
+    # `deals` defaults to evaluation.deals; a run folder stands for its headline player.
     words = ["game=kuhn", "evaluation.deals=60", f"player={folder}", "against=[call]"]
     monkeypatch.setattr(PlayerEvaluator, "build_figures", lambda *_: {"of a/b": Figure()})
     assert run_command("evaluate", *words, "out=figures", "figures=true") == 0
@@ -306,12 +306,12 @@ def test_evaluate_exactly_on_the_public_tree(capsys):
     out, err = capsys.readouterr()
     assert re.search(r"nash_conv +2\.933 +ante/hand +exact", out)
     assert "against/raise" in out
-    assert "/468 " in err  # 6 lines with 3 hands before the board, 30 with 5 hands on each of 3
+    assert "/468 " in err  # 6 betting lines x 3 hands before the board, 30 x 5 hands x 3 boards
 
 
 def test_evaluate_prints_lbr_and_best_response_bounds(capsys):
     words = ["game=leduc", "player=raise", "lbr=true", "best_responses=[fold]", "deals=60"]
-    words += ["evaluation.max_tree_nodes=1", "against=[call]"]  # in place of evaluation.opponents
+    words += ["evaluation.max_tree_nodes=1", "against=[call]"]  # replaces evaluation.opponents
     assert run_command("evaluate", *words) == 0
     out = capsys.readouterr().out
     assert set(re.findall(r"against \w+", out)) == {"against call"}
@@ -347,7 +347,7 @@ def test_evaluate_a_mixed_table(capsys, finished_run):
     own, exact, other, _ = (row for row in results if row["measure"] == "table")
     assert own["player"] == f"{finished_run}@{read_last_row(finished_run)['decisions']}:average"
     assert own["value"] == pytest.approx(-other["value"])
-    assert exact["value"] == pytest.approx(1 / 9, abs=0.05)  # of an equilibrium against raise
+    assert exact["value"] == pytest.approx(1 / 9, abs=0.05)  # winnings of an equilibrium
     capsys.readouterr()
     assert run_command("evaluate", run, "show=true") == 0
     assert re.search(r"^1: seed 2, .*\nraise +table +-", capsys.readouterr().out, re.DOTALL)
@@ -375,7 +375,7 @@ def test_opponents_of_a_run_are_copied_into_its_folder(finished_run, monkeypatch
     newest = read_last_row(opponent)["decisions"]
     Path("mine.yaml").write_text(json.dumps(load_option("player", "uniform")))
     words = [
-        f"opponents=['{opponent}',self]",  # its headline player, at its newest snapshot
+        f"opponents=['{opponent}',self]",  # headline player of the newest snapshot
         f"evaluation.other_seats_player='{opponent}'",
         f"evaluation.opponents=['call:greedy','mine.yaml:greedy','{opponent}@0:current:greedy']",
     ]
@@ -390,7 +390,7 @@ def test_opponents_of_a_run_are_copied_into_its_folder(finished_run, monkeypatch
     assert config["evaluation"]["opponents"] == ["call:greedy", "opponents/mine.yaml:greedy", first]
     assert (run / copy).read_bytes() == (opponent / f"players/{newest}.pt").read_bytes()
 
-    # It resumes in another folder, without the original files of its opponents.
+    # The run resumes in another folder, without the original files of its opponents.
     opponent.rename("away")
     Path("mine.yaml").unlink()
     moved = run.rename(Path("moved").resolve())

@@ -95,7 +95,7 @@ def test_notebook_runs(path):
     nbclient, nbformat = map(pytest.importorskip, ("nbclient", "nbformat"))
     notebook = nbformat.read(path, as_version=4)
     code_cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    assert not any(cell.outputs or cell.execution_count for cell in code_cells)  # not stored
+    assert not any(cell.outputs or cell.execution_count for cell in code_cells)  # none is stored
     nbclient.NotebookClient(notebook, startup_timeout=600, kernel_name="python3").execute()
     assert any(cell.outputs for cell in code_cells)
 
@@ -107,7 +107,7 @@ PARTS = re.findall(r"^## (.+?)\n.*?^```python\n(.*?)^```\n\n^```text\n(.*?)^```"
 
 @pytest.mark.parametrize(("code", "output"), [part[1:] for part in PARTS], ids=lambda _: "")
 def test_examples_of_the_library_page_print_their_output(code, output, capsys):
-    assert len(code.splitlines()) <= 14  # about ten, and the imports
+    assert len(code.splitlines()) <= 14  # with the imports
     exec(compile(code, "library.md", "exec"), {"__name__": "notebook"})
     assert capsys.readouterr().out == output
 
@@ -129,7 +129,7 @@ def test_overrides_without_effect_are_errors():
 
 @pytest.fixture
 def all_cores(monkeypatch):
-    """Set torch to three threads, as if no number of threads had been chosen."""
+    """Set torch to three threads, as if the program had not yet chosen a number of threads."""
     before = torch.get_num_threads(), numba.get_num_threads()
     monkeypatch.setattr(threads_and_numba_cache, "_threads_were_set", False)
     torch.set_num_threads(3)
@@ -149,7 +149,7 @@ def test_library_uses_as_many_threads_as_the_command_line():
 
 
 def test_one_thread_can_be_set_in_a_new_process():
-    """The start of numba's thread pool in it would change the number of threads of OpenMP."""
+    """Starting numba's thread pool in that process would change OpenMP's number of threads."""
     program = "import torch; from poker_rl.config import set_threads; torch.get_num_threads();"
     program += "set_threads(1); assert torch.get_num_threads() == 1"
     environment = {name: os.environ[name] for name in os.environ if name != "OMP_NUM_THREADS"}

@@ -14,7 +14,7 @@ LAYERS = [{"cli"}, {"play"}, {"reports"}, {"sweeps"}, {"training"}, {"algos"}]
 LAYERS += [{"evaluation", "integrations", "learning"}, {"players"}, {"nets"}]
 LAYERS += [{"games", "storage"}, {"config"}]
 
-# Libraries that only these modules or packages import.
+# Libraries, each with the modules or packages that alone may import it.
 ONLY_IN = {
     "gymnasium": ("integrations.",),
     "mlflow": ("training.loggers.trackers",),
@@ -36,7 +36,7 @@ NEVER_IN_GAMES = {"torch", "hydra", "omegaconf", "matplotlib", "yaml"}
 
 
 def list_imports():
-    """Yield each module without `poker_rl.` and each dotted name that it imports anywhere."""
+    """Yield pairs: a module, without the prefix `poker_rl.`, and a dotted name that it imports."""
     for path in sorted(PACKAGE.rglob("*.py")):
         module = ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
         for node in ast.walk(ast.parse(path.read_text())):
@@ -63,7 +63,7 @@ def test_libraries_are_imported_only_where_allowed():
         library = name.partition(".")[0]
         assert module.startswith(ONLY_IN.get(library, "")), f"{module} imports {library}"
         assert not (module.startswith("games.") and library in NEVER_IN_GAMES), module
-    # Importing hydra and matplotlib takes half a second each, which a library user does not need.
+    # Hydra and matplotlib take half a second each to import; a library user needs neither.
     program = (
         "import sys, poker_rl.algos, poker_rl.evaluation, poker_rl.games, poker_rl.players;"
         "assert not {'hydra', 'matplotlib', 'optuna'} & sys.modules.keys()"

@@ -15,14 +15,14 @@ EXAMPLE = ROOT / "examples" / "plugin"
 
 
 def run(command, cwd, installed, **variables):
-    """Run a command with a folder of installed packages on the path."""
+    """Run a command with a folder of packages on its import path; return the finished process."""
     environment = os.environ | {"PYTHONPATH": str(installed)} | variables
     options = {"capture_output": True, "text": True, "check": False}
     return subprocess.run(command, cwd=cwd, env=environment, **options)
 
 
 def add_plugin(folder, package, entry="", **files):
-    """Create an installed plug-in; keyword names are paths of its files, with __ for /."""
+    """Install a plug-in into `folder`; keywords are file paths, `conf__a_yaml` is conf/a.yaml."""
     (folder / package).mkdir(parents=True)
     (folder / package / "__init__.py").touch()
     information = folder / f"{package}-1.0.dist-info"
@@ -39,7 +39,7 @@ def add_plugin(folder, package, entry="", **files):
 
 
 def test_tests_of_the_installed_example_plugin_pass(tmp_path):
-    """They run in another folder, so that they test the installed package."""
+    """The plug-in's tests run in another folder, so that they import the installed package."""
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     options = ["--no-deps", "--no-build-isolation", "--target", str(tmp_path / "site")]
     subprocess.run([*pip, *options, str(EXAMPLE)], check=True)
@@ -50,7 +50,7 @@ def test_tests_of_the_installed_example_plugin_pass(tmp_path):
 
 @pytest.fixture
 def install(monkeypatch):
-    """Return a function that adds a folder of installed packages."""
+    """Return a function that adds a folder of installed packages to the import path."""
 
     def add(site):
         monkeypatch.syspath_prepend(site)
@@ -107,7 +107,7 @@ def test_missing_import_of_a_plugin_is_reported_in_one_line(tmp_path, install, g
 
 
 def test_edited_rules_are_compiled_again(tmp_path):
-    """The cached loop belongs to poker_rl; the edited function is in another file."""
+    """The compiled loop is cached for a file of poker_rl; the edit is in a plug-in's file."""
     rules = "from poker_rl.games import jit\nfrom moving.points import points\n\n\n"
     rules += "@jit\ndef payoffs(game, table, out):\n    out[0] = points(table)\n"
     points = "from poker_rl.games import jit\n\n\n@jit\ndef points(table):\n    return {}\n"

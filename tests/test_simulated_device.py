@@ -1,7 +1,7 @@
-"""Tests on a simulated device with the errors of a GPU, see `helpers/device_simulator.py`.
+"""Run the tests on a simulated GPU, see `helpers/device_simulator.py`, one process per file.
 
-A device can be registered once per process, and torch then uses it as the accelerator. So these
-tests have their own processes, and can be run alone: `pytest tests/simulated_device/learners.py`.
+A device can be registered only once per process, and torch then uses it as the accelerator. Each
+file can also be run alone: `pytest tests/simulated_device/learners.py`.
 """
 
 import subprocess

@@ -28,7 +28,7 @@ ESCAPES = "\x1b]0;renamed\x07\x1b[31mred\x9b5m\u202e"
 
 
 def create_victim():
-    """Create a file of the user that must not change."""
+    """Create a file that must not change; return its path."""
     path = Path("victim").absolute()
     path.write_text("precious")
     return path

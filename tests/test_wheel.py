@@ -1,4 +1,4 @@
-"""The wheel works away from the checkout."""
+"""The wheel works without the checkout, and versions and pins are consistent."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def site_folder(tmp_path_factory):
 
 
 def run(site_folder, cwd, *arguments):
-    """Run the installed console script; return its output."""
+    """Run the installed script `poker-rl`; return its output."""
     command = [sys.executable, str(site_folder / "bin/poker-rl"), *arguments]
     # PYTHONPATH has precedence over the checkout, which may be installed as editable.
     environment = os.environ | {"PYTHONPATH": str(site_folder)}
@@ -66,7 +66,7 @@ def test_citation_and_changelog_name_the_version():
 
 @pytest.mark.parametrize("python", ["3.11", "3.12", "3.13", "3.14"])
 def test_pins_fit_the_requirements_for_every_python(python):
-    """Each package of pyproject.toml has one pin, within the versions that it allows."""
+    """Each requirement of pyproject.toml has one pin in constraints.txt, which it allows."""
     environment = {"python_version": python, "python_full_version": f"{python}.1"}
 
     def select(lines):

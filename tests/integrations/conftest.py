@@ -1,4 +1,4 @@
-"""Skip the tests of environments if the packages of the extra `gym` are missing."""
+"""Skip the tests of environments if PettingZoo, a package of the extra `gym`, is missing."""
 
 from importlib.util import find_spec
 

@@ -1,4 +1,4 @@
-"""Environments of Gymnasium and PettingZoo: their own checks, rewards, seats and errors."""
+"""Environments of Gymnasium and PettingZoo: checks of both libraries, rewards, seats, errors."""
 
 import itertools
 from importlib import import_module
@@ -28,7 +28,7 @@ def test_check_env_of_gymnasium_passes(name):
 
 @pytest.mark.parametrize(("name", "seat"), [("kuhn", 0), ("kuhn", 1), ("leduc", None)])
 def test_mean_rewards_match_the_expected_winnings(name, seat):
-    """Uniform play against `raise`; in these games the learner decides in every hand."""
+    """The learner plays uniformly against `raise`; in these games it decides in every hand."""
     game, generator = load_game(name), np.random.default_rng(1)
     envs = GameVectorEnv(game, 500, opponents="raise", seat=seat)
     envs.reset(seed=0)
@@ -45,8 +45,8 @@ def test_mean_rewards_match_the_expected_winnings(name, seat):
         match = play_match(game, *players, "raise", 4000, 0)
         expected, half_width = match.value, half_width + match.half_width
     else:
-        # A fold loses the ante, and a showdown of random cards wins 0 on average. Seat 0 folds if
-        # it checks and then does not call (1/4); seat 1 faces a bet and folds in 1/2 of the hands.
+        # A fold loses the ante; a showdown of random cards wins 0 on average. Seat 0 folds if it
+        # checks and then does not call: in 1/4 of the hands. Seat 1 faces a bet: it folds in 1/2.
         expected = -1 / 4 if seat == 0 else -1 / 2
     assert abs(won.mean() - expected) < half_width
 
@@ -105,7 +105,7 @@ def test_wrong_arguments_are_errors():
         GameEnv("kuhn", seat=2)
     with pytest.raises(ConfigError, match="seat: 2; allowed: 0 to 1"):
         GameEnv("limit_holdem_2to9", seat=2)  # hands of two players have no seat 2
-    env = GameEnv("limit_holdem", opponents="fold", seat=0)  # the big blind
+    env = GameEnv("limit_holdem", opponents="fold", seat=0)  # the opponent acts first and folds
     with pytest.raises(ConfigError, match="1000 hands of limit_holdem ended before the learner's"):
         env.reset()
     env = pettingzoo.env(load_game("kuhn"), render_mode="ansi")
@@ -147,7 +147,7 @@ def test_api_and_seed_tests_of_pettingzoo_pass(name, monkeypatch):
     api_test(pettingzoo.env(name))
     seed_test(lambda: pettingzoo.env(name))
     clock = import_module("pettingzoo.test.performance_benchmark").time
-    with monkeypatch.context() as patch:  # the benchmark lasts five seconds of this faster clock
+    with monkeypatch.context() as patch:  # shortens the benchmark, which takes 5 s of this clock
         patch.setattr(clock, "time", itertools.count(0, 0.2).__next__)
         performance_benchmark(pettingzoo.env(name))
 

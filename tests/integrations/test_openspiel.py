@@ -19,7 +19,7 @@ THREE_PLAYERS = "+game.params={num_cards: 3, players: 3}"
 
 
 def compute_openspiel_nash_conv(game, tree, policy):
-    """Return OpenSpiel's NashConv of a policy [I, A]; information sets are matched by name."""
+    """Return OpenSpiel's NashConv of a policy [I, A]; its I rows are matched by infoset name."""
     infoset_of_name = {name: i for i, name in enumerate(tree.infoset_names)}
     rows = {}
 
@@ -46,7 +46,7 @@ def compute_openspiel_nash_conv(game, tree, policy):
     [("liars_dice(dice_sides=3)", LIARS_DICE), ("goofspiel(num_cards=3,imp_info=True)", GOOFSPIEL)],
 )
 def test_imported_game_has_the_nash_conv_of_openspiel(spec, overrides):
-    """Goofspiel has simultaneous bids, and chance events between them."""
+    """The case of Goofspiel tests simultaneous bids, with chance events between them."""
     game = pyspiel.load_game(spec)
     if game.get_type().dynamics == pyspiel.GameType.Dynamics.SIMULTANEOUS:
         game = pyspiel.convert_to_turn_based(game)
@@ -61,7 +61,7 @@ def test_exported_game_has_the_same_nash_conv_in_openspiel():
     policy = random_policy(tree, 0)
     assert compute_openspiel_nash_conv(game, tree, policy) == pytest.approx(nash_conv(tree, policy))
     state = game.new_initial_state()
-    for action in (2, 0, 2, 0):  # the king bets and the jack folds
+    for action in (2, 0, 2, 0):  # chance deals K and J; K bets, J folds
         state.apply_action(action)
     assert state.is_terminal()
     assert state.returns() == [2, -2]

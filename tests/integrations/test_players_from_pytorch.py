@@ -1,4 +1,4 @@
-"""Programs of docs/environments.md and examples/environments learn networks that can play."""
+"""Programs of docs/environments.md and examples/environments train networks that can play."""
 
 import base64
 import io
@@ -41,7 +41,7 @@ def run_program(text):
 
 
 def measure_against_call(player):
-    """Return the lower end of the interval of what a player wins from `call`, in antes a hand."""
+    """Return the lower end of the 95 % interval of winnings from `call`, in antes a hand."""
     match = play_match(LEDUC, player, load_player("call", LEDUC), "call", 2000, 0)
     return match.value - match.half_width
 
@@ -81,7 +81,7 @@ def test_maskable_ppo_learns_and_its_player_has_the_same_probabilities():
 
 
 def build_network(*sizes, activation=nn.Tanh):
-    """Return a network with layers of these sizes and always the same weights."""
+    """Return a network with layers of these sizes; weights are from a fixed seed."""
     torch.manual_seed(0)
     layers = []
     for inputs, outputs in pairwise(sizes):
@@ -90,7 +90,7 @@ def build_network(*sizes, activation=nn.Tanh):
 
 
 def save_model(network, activation="Tanh", **settings):
-    """Write model.zip as MaskablePPO does, with settings that must not be unpickled."""
+    """Write model.zip in the format of MaskablePPO; its pickled settings must not be loaded."""
     last = len(network) - 1
     weights = {"value_net.weight": torch.zeros(1, 4), "value_net.bias": torch.zeros(1)}
     for name, weight in network.state_dict().items():

@@ -75,8 +75,8 @@ def test_logits_and_gradients_far_from_the_density_are_finite():
     module = network(replicas=3)
     with torch.no_grad():
         last = module.body.layers[-1].bias
-        last[..., 5:7] = torch.tensor([40.0, -40.0])  # the means
-        last[..., 7:9] = -20.0  # the widths
+        last[..., 5:7] = torch.tensor([40.0, -40.0])  # offsets of the means
+        last[..., 7:9] = -20.0  # logarithms of the widths
     out = module(torch.randn(3, 7, INPUTS))
     assert out.shape == (3, 7, ACTIONS)
     assert out.isfinite().all()

@@ -51,7 +51,7 @@ def test_each_replica_equals_an_ordinary_torch_network(hidden, activation):
 
 def test_orthogonal_init_has_gains_of_hidden_and_output_layers():
     hidden, last = network(2, hidden=(8,), output_init_scale=0.01).layers
-    for k in range(2):  # gain sqrt(2), then the scale of the last layer alone
+    for k in range(2):  # gains: sqrt(2) in hidden layers, 0.01 in the output layer
         torch.testing.assert_close(hidden.weight[k].T @ hidden.weight[k], 2 * torch.eye(8))
         torch.testing.assert_close(last.weight[k].T @ last.weight[k], 1e-4 * torch.eye(OUTPUTS))
     assert not hidden.bias.any()
@@ -61,7 +61,7 @@ def test_bet_weight_is_the_log_odds_of_the_aggressive_action():
     module = SigmoidPolicyConfig(init_range=0.5).build_module(
         NetDimensions(inputs=12, outputs=3, replicas=2), make_generator()
     )
-    weight = module.weight[..., 0]  # [2, 12]
+    weight = module.weight[..., 0]  # [replicas, inputs]
     assert weight.abs().max() <= 0.5
     assert weight.unique().numel() == 24
     logits = module(torch.eye(12).expand(2, 12, 12))
@@ -71,7 +71,7 @@ def test_bet_weight_is_the_log_odds_of_the_aggressive_action():
     torch.testing.assert_close(fold_or_call[..., 1], weight.sigmoid())
 
 
-# Cases: replica 1 has no row; equally many rows each; a single replica; `replica` is None.
+# The replica of each row. "uneven" has no row of replica 1; None means blocks of equal size.
 ROUTES = {"uneven": [2, 0, 0, 3, 2, 0, 3], "even": [3, 2, 1, 0, 0, 1, 2, 3], "single": [1, 1, 1]}
 ROUTES["blocks"] = None
 
@@ -199,7 +199,7 @@ ACTIONS = 3 * MIN_ACTIONS
 
 
 def sample_mask(rows, seed=0):
-    """Return a mask with one to about a dozen legal actions in each row."""
+    """Return a random mask [rows, ACTIONS] with one to about a dozen legal actions in each row."""
     generator = np.random.default_rng(seed)
     mask = generator.random((rows, ACTIONS)) < 0.03
     mask[np.arange(rows), generator.integers(ACTIONS, size=rows)] = True

@@ -1,4 +1,4 @@
-"""History networks: equality with PyTorch's LSTM, long sequences, precision, replicas."""
+"""History networks: equality with PyTorch's LSTM, long sequences, TF32 setting, replicas."""
 
 from copy import deepcopy
 
@@ -22,7 +22,7 @@ def network(history="lstm", hidden=(8, 6), replicas=REPLICAS):
 
 
 def rows(lengths, replicas=REPLICAS, seed=0):
-    """Return padded sequences of these lengths and other inputs, [K, B, L * F + REST]."""
+    """Return inputs [replicas, B, L * F + REST]: sequences padded with 0, and REST other inputs."""
     generator = torch.Generator().manual_seed(seed)
     x = 0.1 + torch.rand(replicas, len(lengths), L * F + REST, generator=generator)
     for row, length in enumerate(lengths):
@@ -31,12 +31,12 @@ def rows(lengths, replicas=REPLICAS, seed=0):
 
 
 def weights(own):
-    """Return our weights in PyTorch's layout: a row per gate, the output gate moved to the end."""
+    """Return our weights in PyTorch's layout: gates on the first axis, the output gate last."""
     i, f, o, g = own.chunk(4, -1)
     return torch.cat([i, f, g, o], -1).movedim(-1, 0)
 
 
-# The compiled loop handles float32, PyTorch's LSTM other types.
+# On the CPU `ReplicatedLSTM` runs a compiled loop for float32, and PyTorch's LSTM for float64.
 DTYPES = pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 
 

@@ -23,8 +23,8 @@ def test_history_row_of_the_small_blind_with_three_seats():
     (row,) = features(tables.records)
     assert features.history_shape == (HISTORY_STEPS, 11)
     assert len(row) == features.size == HISTORY_STEPS * 11 + 4 * 52 + 3 * 3 + 3
-    limit = 2 + 3 * 2 + 4 * 2 + 4 * 4 + 4 * 4  # big blind + raises by street
-    seat, street, kind = np.eye(3), [1, 0, 0, 0], np.eye(3)  # kind: fold, call, raise
+    limit = 2 + 3 * 2 + 4 * 2 + 4 * 4 + 4 * 4  # a seat's most chips: blind, then raises by street
+    seat, street, kind = np.eye(3), [1, 0, 0, 0], np.eye(3)  # one-hot; kind: fold, call, raise
     steps = row[: HISTORY_STEPS * 11].reshape(HISTORY_STEPS, 11)
     for i, (actor, action, chips) in enumerate([(0, 1, 1), (1, 2, 2), (2, 2, 4)]):
         np.testing.assert_allclose(steps[i], [*seat[actor], *street, *kind[action], chips / limit])
@@ -67,7 +67,7 @@ def test_log_chips_has_logarithms_of_chips_and_the_same_cards():
     logs = ObservationEncoder(game, "log_chips")(records)
     first_card, first_chip = game.definitions[0][["hole_offset", "chip_offset"]].tolist()
     np.testing.assert_array_equal(logs[:, first_card:first_chip], linear[:, first_card:first_chip])
-    chips = np.expm1(logs.astype(np.float64) * np.log(201))  # stacks have 200 chips
+    chips = np.expm1(logs.astype(np.float64) * np.log(201))  # feature: log(1 + chips) / log(201)
     is_chip = np.arange(game.observation_size) < first_card
     is_chip |= np.arange(game.observation_size) >= first_chip
     is_chip = is_chip & (linear != 0) & (linear != 1)
@@ -102,7 +102,7 @@ def test_hand_strength_equals_enumeration_of_hands_and_next_cards(name):
         others = np.array([compute_strength([*board, *other]) for other in combinations(unseen, 2)])
         share = np.mean((own > others) + 0.5 * (own == others))
         assert row[:10].sum() == pytest.approx(10 * share, abs=1e-4)
-        assert (np.diff(row[:10]) <= 0).all()  # a feature is above 0 only if those before are 1
+        assert (np.diff(row[:10]) <= 0).all()  # ones, at most one fraction, zeros
         assert np.count_nonzero((row[:10] > 0) & (row[:10] < 1)) <= 1
         assert np.flatnonzero(row[10:19]).tolist() == [own >> CATEGORY_SHIFT]
         next_shares = np.zeros(9)
@@ -112,7 +112,7 @@ def test_hand_strength_equals_enumeration_of_hands_and_next_cards(name):
             next_shares /= len(unseen)
         np.testing.assert_allclose(row[19:], next_shares, atol=1e-5)
     assert boards == {0, 3, 4, 5}
-    assert flush_boards  # boards on which a flush is possible take other code
+    assert flush_boards  # boards with a possible flush are covered
 
 
 def compute_strength(cards):
@@ -178,7 +178,7 @@ def test_long_history_keeps_the_newest_steps(monkeypatch, name):
 
 
 def test_big2_every_card_features_show_own_and_played_cards():
-    """The row of the game, then own cards and the cards that each seat has played."""
+    """Features are the game's observation [412], then own cards and each seat's played cards."""
     game, generator = game_of("big2"), np.random.default_rng(3)
     tables, features = deal_tables(game, 40, 3), ObservationEncoder(game, "every_card")
     assert (features.size, features.is_binary) == (412 + 5 * 52, True)
@@ -208,7 +208,7 @@ def test_hidden_cards_have_the_same_suit_names_as_own_cards():
     game = game_of("limit_holdem_3p")
     records = play(game, 2000, 0)[1][0].records
     features = ObservationEncoder(game, "sorted_suits")
-    own = features(records)[:, -208:-156]  # one-hot of 52: rank by rank, four suits each
+    own = features(records)[:, -208:-156]  # 52 cards: index 4 * rank + suit
     others = HiddenCardEncoder(game, "sorted_suits")(records).reshape(len(records), 2, 52).any(1)
     suits = np.arange(52) % 4
     dealt = records["deck"][:, :6]
@@ -216,7 +216,7 @@ def test_hidden_cards_have_the_same_suit_names_as_own_cards():
         seat = int(record["to_act"])
         own_deal = dealt[i, 2 * seat : 2 * seat + 2]
         rest = np.delete(dealt[i], [2 * seat, 2 * seat + 1])
-        # sorting of suits keeps which own and hidden cards are of the same suit
+        # Sorting renames suits, but an own and a hidden card of one suit still share a suit.
         before = {(c // 4, d // 4) for c in own_deal for d in rest if c % 4 == d % 4}
         own_cards, other_cards = np.flatnonzero(own[i]), np.flatnonzero(others[i])
         after = {(c // 4, d // 4) for c in own_cards for d in other_cards if suits[c] == suits[d]}

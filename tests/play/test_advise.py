@@ -28,7 +28,7 @@ def test_advice_shows_the_probabilities_of_the_player(capsys):
     advice = json.loads(out)
     assert advice["infoset"] == "0 AsKd|Qs7h2c rcrr"
     probs = {action["name"]: action["prob"] for action in advice["actions"]}
-    assert probs == {"fold": 0, "call": 0, "raise": 1}  # ace and king is in the best range
+    assert probs == {"fold": 0, "call": 0, "raise": 1}  # AK is in the tightest range
     assert advice["actions"][2]["to"] == 10
     assert advice["grid"]["probs"][0][1] == [0, 0, 1]
     assert advice["value"] is None
@@ -59,12 +59,12 @@ def test_advice_for_a_hand_class_averages_its_combinations(capsys):
     records = parse_position(definition, None, "AKs", "As7s2c", "rc")
     mean = PositionAdvice(definition, player, "it", records, "AKs")
     combinations = [PositionAdvice(definition, player, "it", record[None]) for record in records]
-    for action, prob in enumerate(mean.probs[1:], 1):  # nobody can fold here
+    for action, prob in enumerate(mean.probs[1:], 1):  # folding is illegal here
         probs = [combination.probs[action] for combination in combinations]
         assert min(probs) < prob < max(probs)
         assert prob == pytest.approx(np.mean(probs))
     expected = np.mean([combination.expected_payoff for combination in combinations])
-    assert mean.expected_payoff == pytest.approx(expected, abs=1e-6)  # float32
+    assert mean.expected_payoff == pytest.approx(expected, abs=1e-6)  # values are float32
     advice = mean.to_dict(with_grid=False)
     assert (advice["infoset"], advice["combinations"]) == ("0 AKs|As7s2c rc", 3)
     pair = advise(capsys, "game=limit_holdem", "player=sklansky", "hand=22", "hand_grid=false")

@@ -14,7 +14,7 @@ from servers import make_app, make_sessions, make_table_setup, serve
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 ARGUMENTS = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-sync"]
 ARGUMENTS += ["--no-first-run", "--disable-background-networking", "--disable-component-update"]
-TABLES = {  # fast opponents; their moves do not matter
+TABLES = {  # opponents by game: fast ones, whose moves do not matter
     "kuhn": ["uniform"],
     "limit_holdem": ["call"],
     "nolimit_holdem": ["call"],
@@ -47,7 +47,7 @@ def serve_game(game, folder):
 
 @pytest.fixture(scope="module")
 def page_address(tmp_path_factory):
-    """Return a function from games to the addresses of their pages, whose servers it starts."""
+    """Return a function that starts a game's server, once per game, and returns its address."""
     with ExitStack() as servers:
 
         @cache
@@ -96,7 +96,7 @@ def find_overlapping_buttons(page):
 
 
 def act_with_mouse(page):
-    """Make a move with the mouse: cards if any can be played, else a check, call, fold or pass."""
+    """Make a move with the mouse: play cards if possible, else check, call, fold or pass."""
     if page.locator("#play").count():
         page.locator(".kinds button").first.click()
         page.locator("#play").click()
@@ -106,7 +106,7 @@ def act_with_mouse(page):
 
 
 def act_with_keyboard(page):
-    """Make a move with the keyboard: the adviser's cards, a pass, or a check or call."""
+    """Make a move with the keyboard: play the adviser's cards, pass, check or call."""
     if page.locator("#play").count():
         page.keyboard.press("h")
         expect(page.locator("#play")).to_be_enabled()
@@ -135,7 +135,7 @@ def test_hand_is_played_to_its_end(open_page, game, move, width):
         assert moves < 100
     expect(page.locator("#review")).to_be_visible()
     assert re.match("You (win|lose|come)", page.locator("#turn").inner_text())
-    assert page.evaluate("document.documentElement.scrollWidth") == width  # nothing sticks out
+    assert page.evaluate("document.documentElement.scrollWidth") == width  # nothing is wider
     page.keyboard.press(" ")
     expect(page.locator("#log")).to_contain_text(" 2")
     wait_and_check_over(page)
@@ -144,7 +144,7 @@ def test_hand_is_played_to_its_end(open_page, game, move, width):
 
 @pytest.mark.parametrize(("game", "scheme"), [("nolimit_holdem_6p", "light"), ("big2", "dark")])
 def test_play_page_is_accessible(open_page, game, scheme):
-    # Axe is an injected script, which the page's content security policy would block.
+    # The page's content security policy would block the script that Axe injects.
     page = open_page(game, 1280 if scheme == "light" else 360, color_scheme=scheme, bypass_csp=True)
     results = Axe().run(page)
     assert results.violations_count == 0, results.generate_report()
@@ -175,7 +175,7 @@ def test_bet_amount_is_set_by_keys_wheel_and_field(open_page):
     page.keyboard.press("5")
     expect(raise_button).to_contain_text(f" {maximum} ")
     page.keyboard.press("r")
-    assert wait_and_check_over(page)  # all-in and called
+    assert wait_and_check_over(page)  # the hand is over: all-in and called
     expect(page.locator("#log")).to_contain_text(f"You: Raise to {maximum}")
 
 

@@ -1,4 +1,4 @@
-"""The page's server: access control, error responses, and sessions that are never lost."""
+"""Server of the play page: access control, error responses, and sessions that are never lost."""
 
 import base64
 import gc
@@ -26,7 +26,7 @@ def kuhn():
 
 @pytest.fixture
 def open_page(kuhn, tmp_path, monkeypatch):
-    """Return a function that opens the page as a new visitor; visitors share a server."""
+    """Return a function that returns a new visitor's client; visitors share a session store."""
     monkeypatch.setattr("poker_rl.play.visitor_sessions.MAX_SESSIONS", 2)
     store = make_sessions(tmp_path, kuhn, seed=1)
 
@@ -42,7 +42,7 @@ def open_page(kuhn, tmp_path, monkeypatch):
 
 
 def finish_hand(client):
-    """Play the hand to its end; return the view."""
+    """Play the hand to its end; return the final view."""
     view = client.get("view").json()
     return play_on(view, lambda path, body: client.post(path, json=body).json())
 
@@ -233,7 +233,7 @@ def test_killed_public_server_loses_no_finished_hand(tmp_path):
     assert restarted.path == server.path  # browsers return a cookie only to the path that set it
     with restarted.client(cookies) as client, restarted.client() as other_client:
         resumed = client.get("view").json()
-        other_view = other_client.post("begin", json={}).json()  # without a cookie
+        other_view = other_client.post("begin", json={}).json()  # has no cookie
         assert other_view["session"]["id"] != resumed["session"]["id"]
     assert stop_server(restarted) == 0
     assert resumed["session"] == view["session"]
@@ -258,7 +258,7 @@ def test_start_screen_creates_a_table_and_remembers_it(tmp_path):
     client = open_start_screen(tmp_path)
     choices = client.get("start").json()
     assert {"name": "kuhn", "about": choices["games"][2]["about"]} in choices["games"]
-    assert "openspiel" not in [entry["name"] for entry in choices["games"]]  # has no view
+    assert "openspiel" not in [entry["name"] for entry in choices["games"]]  # its games lack a view
     assert (choices["game"], choices["last"]) == ("big2", None)
     game = client.get("players/kuhn_3p").json()
     specs = [player["spec"] for player in game["players"]]
@@ -270,7 +270,7 @@ def test_start_screen_creates_a_table_and_remembers_it(tmp_path):
     final_view = finish_hand(client)
     assert len(client.get("results").json()) == 1
     assert client.get("hands/text").text.startswith("kuhn_3p, hand 1\n")
-    second = open_start_screen(tmp_path)  # a restarted server
+    second = open_start_screen(tmp_path)  # as after a restart
     second.cookies = client.cookies
     last = {"game": "kuhn_3p", "against": "call, uniform", "hands": 1}
     assert second.get("start").json()["last"] == last
@@ -293,7 +293,7 @@ def test_only_listed_games_and_players_can_be_chosen(tmp_path, choice, status):
     client = open_start_screen(tmp_path, public=True)
     response = client.post("begin", json=choice)
     assert (response.status_code, list(response.json())) == (status, ["error"])
-    assert client.get("results").status_code == 404  # they may belong to other visitors
+    assert client.get("results").status_code == 404  # results may be of other visitors
     assert client.get("view").json() is None
     assert not list(tmp_path.iterdir())
 
@@ -313,7 +313,7 @@ def test_only_listed_games_and_players_can_be_chosen(tmp_path, choice, status):
 )
 @pytest.mark.usefixtures("working_folder")
 def test_wrong_settings_are_refused(get_refusal, arguments, message):
-    table = {"game": {"name": "kuhn"}, "against": ["call"]}  # no adviser
+    table = {"game": {"name": "kuhn"}, "against": ["call"]}  # lacks `adviser`
     Path("damaged.jsonl").write_text(json.dumps({"session": "a", "seed": 1, "table": table}))
     Path("nested.jsonl").write_text("[" * 100_000)
     port = [] if any("port=" in argument for argument in arguments) else ["port=0"]

@@ -1,4 +1,4 @@
-"""A person's session: hands of every game, views without hidden cards, saving and resuming."""
+"""Sessions of a person: hands of several games, views, hints, reviews, saving and resuming."""
 
 import json
 import os
@@ -26,7 +26,7 @@ from poker_rl.play.table_setup import NamedPlayer, TableSetup, shorten_names
 from poker_rl.players import load_player
 
 HANDS = 20
-# A game of each kind of rules, seats and bets.
+# Together these games have all kinds of rules, fixed and variable seats, and all kinds of bets.
 GAMES = ["big2", "kuhn_3p", "limit_holdem_2to9", "nolimit_holdem_6p", "nolimit_holdem_sizes"]
 
 
@@ -38,7 +38,7 @@ def table(name, opponent="uniform", adviser=None):
 
 
 def play(session, hands, seed=0):
-    """Play hands by random legal moves of the person; return the final view of each.
+    """Let the person play hands with random legal moves; return the final view of each hand.
 
     The moves of a hand depend only on its number, not on the hands before.
     """
@@ -57,19 +57,19 @@ def play(session, hands, seed=0):
 
 
 def drop_session(view):
-    """Return the parts of a view that are equal if a session is played again."""
+    """Return a view without the keys `session` and `stats`."""
     return {key: value for key, value in view.items() if key not in ("session", "stats")}
 
 
 def move_events_to_past(view):
-    """Return the view with its new events moved to the past events of the hand."""
+    """Return a view as after a resume: its new events are in `past`, and `events` is empty."""
     new = [{"seat": event["seat"], "label": event["label"]} for event in view["events"]]
     return drop_session(view) | {"past": view["past"] + new, "events": []}
 
 
 @pytest.mark.parametrize("name", GAMES)
 def test_resumed_session_equals_an_uninterrupted_one(name, tmp_path):
-    """Resuming changes neither hands nor statistics; results sum to zero, the button moves."""
+    """Resuming changes neither hands nor statistics. Also checks results and seats of each hand."""
     uninterrupted = Session.create(table(name), None, 7)
     expected = play(uninterrupted, HANDS)
     interrupted = Session.create(table(name), tmp_path, 7)
@@ -89,7 +89,7 @@ def test_resumed_session_equals_an_uninterrupted_one(name, tmp_path):
     assert stats["won"] == won
     assert stats["curve"][-1] == pytest.approx(won * get_result_scale_and_unit(game(name))[0])
     seats = {view["players"][0]["seat"] for view in expected}
-    assert seats >= set(range(game(name).definitions["seats"].min()))  # the button moves
+    assert seats >= set(range(game(name).definitions["seats"].min()))  # the person gets every seat
     for view in expected:
         assert sum(view["result"]["won"]) == 0
         assert json.loads(json.dumps(view))["result"]["won"] == view["result"]["won"]
@@ -101,7 +101,7 @@ def test_resumed_session_equals_an_uninterrupted_one(name, tmp_path):
 
 
 def change_hidden_cards(hand):
-    """Return tables with other cards where the person does not see them."""
+    """Return two records of the hand whose cards differ only where the person does not see them."""
     records = sample_same_infoset_deals(hand.setup.game, hand.record[0], hand.person_seat, 2)
     return [np.array([record]) for record in records]
 
@@ -192,7 +192,7 @@ def test_resume_drops_unfinished_hand_and_incomplete_line(tmp_path):
 
 
 def test_result_that_cannot_be_saved_is_not_shown(tmp_path, monkeypatch):
-    """If the disk is full at the end of a hand, the same move can be made again later."""
+    """If the disk is full at a hand's last move, the person can repeat the move later."""
     session = Session.create(table("kuhn", "call"), tmp_path, 7)
     (file,) = tmp_path.iterdir()
     before, view = file.read_bytes(), session.build_view()
@@ -254,17 +254,17 @@ def test_damaged_or_mismatched_session_files_are_refused(tmp_path):
             Session.resume(damaged, table("kuhn"))
 
 
-# Losses of moves in Kuhn poker against an equilibrium, in antes, by information set and action; all
-# equilibria agree on them. An information set is: seat, card and previous actions.
+# Loss of each action in Kuhn poker against an equilibrium, in antes; equal for all equilibria. Keys
+# are information sets (seat, card, previous actions), then actions.
 KUHN_LOSSES = {"0 J": {"call": 0, "raise": 0}, "0 K": {"call": 0, "raise": 0}}
-KUHN_LOSSES["0 Q"] = {"call": 0, "raise": 1 / 6}  # values: bet -1/2, check -1/3
+KUHN_LOSSES["0 Q"] = {"call": 0, "raise": 1 / 6}  # a bet is worth -1/2, a check -1/3
 for seat_and_bet in ("0 {} cr", "1 {} r"):
     losses = {"J": {"fold": 0, "call": 1}, "Q": {"fold": 0, "call": 0}, "K": {"fold": 3, "call": 0}}
     KUHN_LOSSES |= {seat_and_bet.format(card): loss for card, loss in losses.items()}
 
 
 def test_action_losses_in_kuhn_poker_match_theory(tmp_path):
-    """A king that checks behind loses the calls of a queen, whose probability depends on alpha."""
+    """A king that checks second misses a queen's call, whose probability depends on alpha."""
     alpha, definition = 0.2, game("kuhn")
     bot = tmp_path / "bot.yaml"
     bot_class = "poker_rl.players.bots.kuhn_equilibrium_bot.KuhnEquilibriumBot"
@@ -272,7 +272,7 @@ def test_action_losses_in_kuhn_poker_match_theory(tmp_path):
     tree = get_tree(definition)
     policy = load_player(str(bot), definition).action_probs(tree.infoset_records)
     losses = compute_action_losses(tree, policy)
-    queen_call_prob = (1 / 3 + alpha) / (2 - alpha)  # P(calling queen | J or Q that checked)
+    queen_call_prob = (1 / 3 + alpha) / (2 - alpha)  # P(seat 0 has Q and calls | it checked)
     after_check = {"1 K c": {"call": queen_call_prob, "raise": 0}}
     for name, losses_by_action in {**KUHN_LOSSES, **after_check}.items():
         row = losses[tree.infoset_names.index(name)]
@@ -308,7 +308,7 @@ def test_review_of_kuhn_poker_grades_by_known_costs():
 
 
 def test_adviser_grades_moves_without_a_known_cost():
-    """The adviser's total probability of all bets decides; without an adviser there is no grade."""
+    """Bets are graded by the adviser's total probability of a bet; no adviser, no grade."""
     holdem, kuhn_3p = game("nolimit_holdem"), game("kuhn_3p")
     records = deal_tables(holdem).records
     for name, expected in (("raise", "mistake mistake fine"), ("call", "mistake fine mistake")):
@@ -324,7 +324,7 @@ def test_adviser_grades_moves_without_a_known_cost():
 
 
 def test_bets_of_any_amount_are_grouped_by_size():
-    """Each legal bet is in one group, which sums probabilities and averages values."""
+    """Each legal bet is in one group; a group has its bets' total probability and mean value."""
     holdem = game("nolimit_holdem")
     tables = deal_tables(holdem)
     legal = np.flatnonzero(tables.legal_mask()[0])
@@ -350,7 +350,7 @@ def test_bets_of_any_amount_are_grouped_by_size():
 
 
 def test_short_player_names_stay_unique():
-    """A run is called by its folder, or by more of its path if that is not unique."""
+    """A run has the name of its folder, or more of its path if that name is not unique."""
     run = "outputs/kuhn/ppo/mine@300:current"
     names = {run: "mine", "leduc_ac:greedy": "leduc_ac:greedy", "bots/wild.yaml": "wild"}
     assert shorten_names(list(names)) == names
@@ -370,7 +370,7 @@ def test_results_and_hands_are_collected_over_sessions(tmp_path):
     assert session.format_all_hands("text").count("nolimit_holdem_6p, hand ") == 20
     (tmp_path / "any" / "damaged.jsonl").write_text('{"table": 3}\n')
     file, saved = tmp_path / "any" / f"{session.session_id}.jsonl", session.setup.to_dict()
-    for unit_chips in (4, 0):  # 4: other rules, in a row of their own; 0: a damaged file
+    for unit_chips in (4, 0):  # 4: other rules, which get another row; 0: an invalid file
         changed = saved["game"] | {"unit_chips": unit_chips}
         change_line(file, 0, table=saved | {"game": changed})
     row, variant = summarize_sessions_by_table(tmp_path)

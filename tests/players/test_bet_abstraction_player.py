@@ -1,4 +1,4 @@
-"""Players of no-limit games with bet sizes at the full game, which allows any amount."""
+"""Players trained in no-limit games with listed bet sizes, in the game that allows any amount."""
 
 from dataclasses import replace
 
@@ -25,7 +25,7 @@ def add_sizes(full, sizes):
 
 
 def build_network(sized, features="table", seed=0):
-    """An untrained network, with values of actions, that is far from uniform play."""
+    """Return an untrained network player with action values, whose policy is far from uniform."""
     overrides = [f"net.features={features}", "net.hidden_sizes=[16]"]
     critic = "algo.critic_view=own"
     learner = create_algorithm("actor_critic", sized, *overrides, critic, seed=seed)
@@ -62,7 +62,7 @@ def list_played_actions(player, tables):
     ids=["2_seats", "2_seats_short", "6_seats", "6_seats_short", "2_to_9_seats"],
 )
 def test_player_plays_listed_sizes_as_in_the_game_with_sizes(full, sizes, features):
-    """Hands with listed sizes, played in both games: equal chips, probabilities and values."""
+    """Hands with listed sizes have equal chips, probabilities and values in both games."""
     sized = add_sizes(full, sizes)
     trained = build_network(sized, features)
     player = BetAbstractionPlayer(full, sized, trained)
@@ -110,7 +110,7 @@ def test_player_sees_unlisted_amounts_and_answers_with_listed_sizes():
 
 def test_sizes_out_of_range_become_the_smallest_raise_or_all_in():
     player = build_player(HOLDEM, FIVE)
-    # A raise to 60 over the blind of 2 has to be raised by 58 more, and half of the pot is 60.
+    # The raise from 2 to 60 makes 118 the smallest raise; a quarter pot would be less.
     assert list_played_actions(player, play_line(HOLDEM, 60)) == [FOLD, CALL, 118, 120, 180, 200]
     assert list_played_actions(player, play_line(HOLDEM, 150)) == [FOLD, CALL, 200]
     assert list_played_actions(player, play_line(HOLDEM, 200)) == [FOLD, CALL]
@@ -121,7 +121,7 @@ def test_sizes_out_of_range_become_the_smallest_raise_or_all_in():
 
 
 def test_player_does_not_raise_if_betting_is_not_reopened():
-    """A bet of 10, then all-in for 2 more: the seat that bet can only call or fold."""
+    """After a bet of 10 and an all-in of 2 more, the seat that bet can only call or fold."""
     six = game("nolimit_holdem_6p")
     short = replace(six, seats=3, blinds=[1, 2, 0], openers=[2, 0, 0, 0], stacks=[100, 14, 100])
     player = build_player(short, THREE)

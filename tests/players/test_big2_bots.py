@@ -16,13 +16,13 @@ from poker_rl.games.tables import tables_from_records
 from poker_rl.players.bots import lookahead_bot
 
 
-def build_bot(game=BIG2, policy="big2_ppo", **settings):  # unlike big2_vine often undecided
+def build_bot(game=BIG2, policy="big2_ppo", **settings):  # big2_ppo mixes more than big2_vine
     player = {**load_option("player", "big2_lookahead"), "policy": policy, **settings}
     return build(player, "player", game=game)
 
 
 class PlayerWithValues(Policies):
-    """A player of a game that can be enumerated, with the exact values of its policy [I, A]."""
+    """Player with a policy [information sets, actions] and its exact state values."""
 
     def __init__(self, game, policy):
         super().__init__(game, policy[None])
@@ -39,7 +39,7 @@ class PlayerWithValues(Policies):
 
 @pytest.fixture
 def uniform_leduc(monkeypatch):
-    """Uniform Leduc player: its actions reveal nothing, so all hidden cards are equally likely."""
+    """Return a uniform Leduc player, now the bot's base policy; its actions reveal no cards."""
     tree = get_tree(LEDUC)
     player = PlayerWithValues(LEDUC, tree.legal_mask / tree.legal_mask.sum(1, keepdims=True))
     monkeypatch.setattr(lookahead_bot, "load_search_base_player", lambda *args: player)
@@ -53,7 +53,7 @@ def test_lookahead_weighs_actions_by_mean_payoffs(uniform_leduc):
     won = uniform_leduc.node_values[child, tree.infoset_seat[edge // LEDUC.action_count]]
     deal_counts = np.bincount(edge, minlength=tree.legal_mask.size)
     values = np.bincount(edge, won, minlength=tree.legal_mask.size) / np.maximum(deal_counts, 1)
-    values = values.reshape(tree.legal_mask.shape)  # in chips; hidden cards are equally likely
+    values = values.reshape(tree.legal_mask.shape)  # in chips; means over all hidden cards
     assert LEDUC.unit_chips == 1
     temperature = 4.0
     expected = uniform_leduc.policies[0] * np.exp(values / temperature)
@@ -96,7 +96,7 @@ def test_lookahead_ignores_hidden_cards_and_order_of_tables():
     single_probs = [player.action_probs(records[i : i + 1]) for i in range(5)]
     np.testing.assert_allclose(np.concatenate(single_probs), probs[:5], atol=1e-4)
     changed = np.abs(build_bot(worlds=8, seed=1).action_probs(records) - probs) > 0.01
-    assert 0.02 < changed.any(1).mean() < 0.9  # other worlds matter if actions are tried
+    assert 0.02 < changed.any(1).mean() < 0.9  # another seed samples other worlds
 
 
 def test_lookahead_does_not_try_unlikely_actions():
@@ -139,13 +139,13 @@ def find_lowest_move(tables):
         ("4d", "3c4h9d", "4h"),
         ("2s", "3c4h9d", "pass"),
         ("4d4h", "3c3s5d5c5h9d", "5d5c"),
-        # Pairs are ordered by the higher card, although 5d5s is the earlier action.
+        # The higher card orders pairs, so 5d5h is lowest, although 5d5s is the earlier action.
         ("4d4h", "5d5h5s9d", "5d5h"),
         ("4d4c4h", "3d3c3h5d5c5h5s9d", "5d5c5h"),
-        # Two pair by the higher pair; four of a kind only if nothing else is legal.
+        # The higher pair orders two pairs; four of a kind is played only if it is the only choice.
         ("3d3c4d4c", "5d5c5h5s6d6c9d", "5d5c6d6c"),
         ("3d3c2d2s", "5d5c5h5s6d6c9d", "5d5c5h5s"),
-        # A straight before a flush, which is the earlier action; a flush before a full house.
+        # A straight is lower than a flush, the earlier action; a flush is lower than a full house.
         ("3d4c5d6c7s", "3h4h5h6h9h7d8d9cTcKs", "4h5h6h7d8d"),
         ("3d4d5d6d8d", "3h4h5h6h9h3c3s4cKs", "3h4h5h6h9h"),
     ],

@@ -1,4 +1,4 @@
-"""Bot that solves the last street."""
+"""Bot that solves the last betting street while it plays."""
 
 import shutil
 from dataclasses import replace
@@ -49,8 +49,8 @@ TWO_SIZES = game("nolimit_leduc"), [1.0, "all_in"]
         (leduc(), None, "call", 0.3),
         (leduc(), None, "uniform", 0.4),
         (leduc(), None, "leduc_ac", 0.9),
-        (*TWO_SIZES, "call", 0.51),  # eight sizes on the second street lower it to 0.48
-        (*TWO_SIZES, "uniform", 0.4),  # 0.84 if calls of earlier all-ins were not solved too
+        (*TWO_SIZES, "call", 0.51),  # 0.48 with eight sizes on the second street
+        (*TWO_SIZES, "uniform", 0.4),  # 0.84 without solving calls of first-street all-ins
     ],
 )
 def test_solving_lowers_the_exploitability(definition, bet_sizes, policy, most):
@@ -74,12 +74,12 @@ def test_endgame_lines_have_all_sizes_until_two_raises_then_the_largest():
         decision = np.searchsorted(lines.street.decision_lines, line)
         return lines.actions[decision, lines.street.legal_mask[decision]].tolist()
 
-    assert list_actions() == [CALL, 2, 3, 7, 40]  # a pot of two chips
+    assert list_actions() == [CALL, 2, 3, 7, 40]  # the pot has two chips
     assert list_actions(3) == [FOLD, CALL, 6, 9, 40]
     assert list_actions(3, 9) == [FOLD, CALL, 40]
     probs = np.full((1, 1, 41), 1 / 40) * (np.arange(41) > FOLD)
     shares = lines.convert_actions_to_choices(np.array([0]), probs)[0, 0] * 40
-    assert shares == pytest.approx([1, 1, 2, 12, 24])  # nearest to 2, 3-4, 5-16, 17-40
+    assert shares == pytest.approx([1, 1, 2, 12, 24])  # CALL; raises to 2, 3-4, 5-16, 17-40
 
 
 def test_dominated_hand_folds_after_its_own_unlisted_bet():
@@ -89,7 +89,7 @@ def test_dominated_hand_folds_after_its_own_unlisted_bet():
 
 
 def test_safe_solving_keeps_an_equilibrium(monkeypatch):
-    """Solving for the other seat's range alone keeps the value of the game, but is not safe."""
+    """With range_share=1 the value of the game stays, but exploitability is higher."""
     settings = {"alpha": np.inf, "beta": -np.inf, "gamma": 1.0, "iterations_per_step": 500}
     cfr = PublicCFR(**settings, game=leduc())
     cfr.learn()
@@ -106,7 +106,7 @@ def test_safe_solving_keeps_an_equilibrium(monkeypatch):
 
 
 def play_tables(definition, player, count=40):
-    """Yield the unfinished tables before each move, until all hands are over."""
+    """Yield the records of unfinished tables before each move, until all hands are over."""
     tables, generator = deal_tables(definition, count), np.random.default_rng(0)
     while len(rows := np.flatnonzero(tables.records["over"] == 0)):
         records = tables.records.take(rows)
@@ -174,7 +174,7 @@ IS_DISJOINT = 1 - np.eye(3, dtype=np.float32)
     ("called", "folded", "other_folded", "no_bluff"), [(3, 1, 1, -1), (8, 2, 1, -1), (8, 2, 2, -2)]
 )
 def test_all_in_solver_calls_so_that_a_bluff_wins_nothing(called, folded, other_folded, no_bluff):
-    """The own hand is a king, the opponent has an ace or, as a bluff, a queen."""
+    """The caller has a king; the opponent's all-in is with an ace or, as a bluff, a queen."""
     stakes = {"called": called, "folded": folded, "checked": folded, "other_folded": other_folded}
     ranges = np.array([0, 1, 0], np.float32), np.array([0.5, 0, 0.5], np.float32)
     king_calls = compute_all_in_call_probs(

@@ -1,4 +1,4 @@
-"""The bots `tight`, `mcts` and `pot_odds`: equity, ranges, certain choices, bet sizes."""
+"""The bots `tight`, `mcts` and `pot_odds`: equity, ranges of hands, choices, bet sizes."""
 
 from itertools import combinations
 
@@ -29,15 +29,15 @@ def win_probs(game, records):
 def test_chen_percentiles_of_starting_hands():
     order = compute_chen_percentiles()
     held = order[np.triu_indices(52, 1)]
-    assert held.mean() == pytest.approx(0.5)  # in any order, if ties count half
+    assert held.mean() == pytest.approx(0.5)  # true of any percentiles, if ties count half
     assert (order == order.T).all()
-    # No hand beats aces, and six combinations are equal; 72, 82, 83, 92, ... are all below 73.
+    # No hand beats aces, whose six combinations tie and count half; 7-2 is among the worst hands.
     assert order[*cards("AsAh")] == 1 - 3 / 1326
     assert held.min() == order[*cards("7s2h")] == order[*cards("7d2c")]
 
 
 def enumerate_win_prob(record, definition):
-    """Return the probability to beat one random hand, computed with phevaluator."""
+    """Return the share of other hands that lose, ties count half, computed with phevaluator."""
     seat, shown = int(record["to_act"]), sum(definition.board_cards[: record["street"] + 1])
     deck = record["deck"].tolist()
     own, first = deck[2 * seat : 2 * seat + 2], 2 * definition.seats
@@ -61,10 +61,10 @@ def test_win_probs_after_the_flop_match_phevaluator(definition):
 
 def test_win_probs_of_known_cases():
     to_river = [CALL] * 6
-    # A royal flush on the board, and one that needs a card of the own hand.
+    # A royal flush on the board, which ties, and one that needs the own ten, which wins.
     assert win_probs(HOLDEM, hand("2c3c 2d3d AsKsQs Js Ts", *to_river)) == [0.5]
     assert win_probs(HOLDEM, hand("Ts2c 2d3d AsKsQs Js 2h", *to_river)) == [1]
-    # Before the flop by Chen's order, against each opponent that has not folded.
+    # Before the flop: the percentile in Chen's order, to the power of the opponents still in.
     aces = compute_chen_percentiles()[*cards("AsAh")]
     assert win_probs(HOLDEM, hand("2c3c AsAh 7h8s9s Jc Kd")) == aces
     ring = "2c3c 2d3d AsAh 4c5c 4d5d 6c6d 7h8s9s Jc Kd"
@@ -80,7 +80,7 @@ def test_choices_of_the_tight_bot():
     flop = "8h9sQs Jc Kd"
     assert choose(f"2c7d AsAh {flop}") == [0, 0, 1]
     assert choose(f"2c7d AsAh {flop}", RAISE, RAISE, RAISE) == [1, 0, 0]  # 7-2 folds
-    assert choose(f"AsAh 2c7d {flop}", RAISE, RAISE, RAISE) == [0, 1, 0]  # no raise is left
+    assert choose(f"AsAh 2c7d {flop}", RAISE, RAISE, RAISE) == [0, 1, 0]  # no raise is legal
     assert choose(f"2c7d AsAh {flop}", CALL, CALL) == [0, 1, 0]  # checking is free
     assert choose(f"2c7d AsAh {flop}", CALL, CALL, CALL, RAISE) == [1, 0, 0]
     middling = choose(f"2c7d Js8d {flop}")  # beats 52 % of the hands
@@ -102,7 +102,7 @@ def test_mcts_bot_tries_all_actions_and_plays_the_most_visited(simulations):
 
 
 def test_mcts_bot_makes_no_mistake_with_a_certain_outcome_in_kuhn():
-    """It never folds a king and never calls with a jack."""
+    """It never folds a king and never calls a bet with a jack."""
     kuhn = game("kuhn")
     tree = get_tree(kuhn)
     for seed in range(10):
@@ -122,12 +122,12 @@ BOARD = "Th8c2hQs3d"
 
 
 def evaluate(hole, board):
-    """Return the strength of hole cards with a board."""
+    """Return the strength of the best five cards, as an integer; higher is better."""
     return int(evaluate_best_five(np.array(hole + board), len(hole + board), 4))
 
 
 def enumerate_equity(own, board, share=1.0):
-    """Return the equity against the best share of hands on the board, over all boards to come."""
+    """Return the equity against the best `share` of hands on `board`, over all cards to come."""
     own_cards, board_cards = cards(own), cards(board)
     unseen = sorted(set(range(52)) - set(own_cards) - set(board_cards))
     hands = [list(pair) for pair in combinations(unseen, 2)]
@@ -185,10 +185,10 @@ def test_each_raise_of_an_opponent_lowers_the_estimated_equity():
     ("name", "moves", "settings", "bet"),
     [
         ("limit_holdem", [], {}, "raise"),
-        ("nolimit_holdem", [], {"bet_pot_share": 1.0}, "raise_6"),  # to 2 + the pot of 4
+        ("nolimit_holdem", [], {"bet_pot_share": 1.0}, "raise_6"),  # call to 2, then the pot of 4
         ("nolimit_holdem", [], {"bet_pot_share": 0.01}, "raise_4"),  # the smallest raise
         ("nolimit_holdem", [CALL, CALL], {"bet_pot_share": 0.75}, "raise_5"),
-        ("nolimit_holdem", [110], {"bet_pot_share": 0.3}, "raise_200"),  # over half of its chips
+        ("nolimit_holdem", [110], {"bet_pot_share": 0.3}, "raise_200"),  # > half its chips: all-in
         ("nolimit_holdem", [110], {"bet_pot_share": 1e300}, "raise_200"),
         ("nolimit_holdem", [80], {"bet_pot_share": 0.25, "all_in_share": 0.9}, "raise_158"),
         ("nolimit_holdem_sizes", [], {"bet_pot_share": 0.6}, "raise_0.5"),

@@ -1,4 +1,4 @@
-"""All bots of hold'em: legal play with two to nine seats, hidden cards, results, errors."""
+"""Bots of hold'em: legal play with two to nine seats, hidden cards, results, errors."""
 
 import numpy as np
 import pytest
@@ -82,7 +82,7 @@ def test_holdem_bots_refuse_other_games(name, definition):
         bot(name, game(definition))
 
 
-# Game, player and opponent; mbb/hand won in 3,000 to 40,000 deals, half the 95 % interval; deals.
+# Game, player, opponent; mbb/hand in 3,000 to 40,000 deals, half the 95 % interval; deals to play
 WINNINGS = [
     ("limit_holdem_6p", "tight", "uniform", 1453, 76, 300),
     ("limit_holdem_6p", "sklansky", "uniform", 2022, 92, 300),
@@ -99,6 +99,6 @@ def test_winnings_agree_with_a_longer_match(game_name, name, opponent, won, half
     definition = game(game_name)
     players = bot(name, definition), bot(opponent, definition)
     result = play_match(definition, *players, opponent, deals, seed=7)
-    # Both are measured: five standard errors of the difference.
+    # Both values are measured: allow five standard errors of their difference.
     assert abs(result.value - won) < 2.5 * np.hypot(result.half_width, half_width)
     assert result.value > 0

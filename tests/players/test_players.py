@@ -1,4 +1,4 @@
-"""Players: known values, equal answers after loading, errors in one line."""
+"""Players: known values, equal probabilities after loading, errors in one line."""
 
 import hashlib
 import shutil
@@ -102,7 +102,7 @@ def test_get_network_index_of_each_decision():
     for sharing in ("per_seat", "per_agent"):
         assert get_network_index(KUHN, sharing, records).tolist() == seat.tolist()
     assert (get_network_index(KUHN, "per_agent", records, 1 - seat) == 1 - seat).all()
-    # first move, after a check, after a bet, after check and bet: three cards each
+    # Nodes: first move, after a check, after a bet, after check and bet; each has three cards.
     nodes = get_network_index(KUHN, "per_betting_node", records)
     assert len(set(zip(nodes, moves, tree.legal_mask[:, 0], strict=True))) == 4
     assert np.bincount(nodes).tolist() == [3, 3, 3, 3]
@@ -167,7 +167,7 @@ def test_a_saved_player_has_the_same_probabilities(name, tmp_path):
 
 @pytest.fixture
 def run(tmp_path):
-    """Run folder with two snapshots of different players."""
+    """Return a run folder with two snapshots of different players."""
     folder = tmp_path / "a:b"  # a colon in a path does not start a player's name
     folder.mkdir()
     save(folder, 90, {"current": bot("fold"), "average": bot("uniform")})
@@ -178,7 +178,7 @@ def run(tmp_path):
 @pytest.mark.parametrize(
     ("suffix", "expected"),
     [
-        ("", "raise"),  # of the newest snapshot the first player
+        ("", "raise"),  # the first player of the newest snapshot
         (":average", "call"),
         ("@90", "fold"),
         ("@90:average", "uniform"),
@@ -217,7 +217,7 @@ def test_greedy_takes_the_most_probable_action(tmp_path):
     assert np.array_equal(loaded.action_probs(records), greedy.action_probs(records))
     loaded_probs = load(f"{tmp_path}:greedy", LEDUC).action_probs(records)
     assert np.array_equal(loaded_probs, named_greedy.action_probs(records))
-    # the first of two equally likely actions
+    # Of two equally likely actions it takes the first.
     assert np.array_equal(load("uniform:greedy").action_probs(KUHN_FIRST), [[0, 1, 0]])
     with pytest.raises(ConfigError, match="nobody"):
         load(f"{tmp_path}:nobody:greedy", LEDUC)
@@ -291,7 +291,7 @@ def test_threads_can_share_a_player(name):
 
 
 class Faulty(Player):
-    """Returns the same row of probabilities for each table."""
+    """Player that returns the same row of probabilities, valid or not, at each table."""
 
     def __init__(self, row):
         self.row = row

@@ -1,4 +1,4 @@
-"""Bots that choose by fixed rules: points, ranges and hands with their choices."""
+"""Bots with fixed rules: points or ranges of example hands, and the choices with them."""
 
 from itertools import combinations
 
@@ -17,8 +17,6 @@ from poker_rl.players.bots.hole_card_bots import (
     find_tightest_sklansky_range,
 )
 
-# Chen
-
 CHEN = {
     **{"AsAh": 20, "KsKh": 16, "QsQh": 14, "JsJh": 12, "TsTh": 10, "6s6h": 6, "5s5h": 6, "2s2h": 5},
     **{"AsKs": 12, "AsKh": 10, "AsQh": 9, "AsJh": 8, "JsTs": 9, "QsJs": 9, "QsTs": 8, "9s8s": 8},
@@ -34,15 +32,15 @@ def test_chen_points(text, points):
 
 
 CHEN_FLOP = "8h9s2h Jc Kd"
-DEVIATION = 0.1 / 3  # probability of each choice as a random deviation
+DEVIATION = 0.1 / 3  # a random deviation takes each of three choices equally
 
 
 def test_chen_bot_choices():
-    probs = get_probs("chen", f"4c4d AsQh {CHEN_FLOP}")  # 9 points
+    probs = get_probs("chen", f"4c4d AsQh {CHEN_FLOP}")  # AQ has 9 points
     assert probs == pytest.approx([DEVIATION, DEVIATION, 0.9 + DEVIATION])
     assert get_probs("chen", f"4c4d AsQh {CHEN_FLOP}", deviation_prob=0) == [0, 0, 1]
     raised = get_probs("chen", f"4c4d AsQh {CHEN_FLOP}", *[RAISE] * 3, deviation_prob=0)
-    assert raised == [1, 0, 0]  # seat 0 has 5 points
+    assert raised == [1, 0, 0]  # 4c4d of seat 0 has 5 points
     # Raising is illegal in the first case, folding in the second: two choices are left.
     capped = get_probs("chen", f"AsQh 4c4d {CHEN_FLOP}", RAISE, RAISE, RAISE)
     assert capped == pytest.approx([0.05, 0.95, 0])
@@ -116,7 +114,7 @@ def test_sklansky_bot_choices(range_, first_in, raised):
     own = RANGES[range_][-1]
     assert get_probs("sklansky", f"4c4d {own} {SKLANSKY_FLOP}") == first_in
     assert get_probs("sklansky", f"4c4d {own} {SKLANSKY_FLOP}", CALL, RAISE) == raised
-    # Checking is free, and on the flop the raise is the first bet.
+    # On the flop a check is free, and a first bet does not count as a raise.
     checks = [0, 1, 0] if first_in[0] else first_in
     assert get_probs("sklansky", f"4c4d {own} {SKLANSKY_FLOP}", CALL, CALL, CALL) == checks
     assert get_probs("sklansky", f"4c4d {own} {SKLANSKY_FLOP}", CALL, CALL, RAISE) == first_in
@@ -129,9 +127,9 @@ STRONG, WEAK = [0, 0.5, 0.5], [0.5, 0.5, 0]
 @pytest.mark.parametrize(
     ("name", "own", "facing", "expected"),
     [
-        ("sklansky_randomized", "7s7h", [], STRONG),  # the average range ends with sevens
+        ("sklansky_randomized", "7s7h", [], STRONG),  # lowest pair of the average range
         ("sklansky_randomized", "6s6h", [], WEAK),
-        ("sklansky_randomized", "7s7h", [CALL, CALL, RAISE], STRONG),  # whatever the board
+        ("sklansky_randomized", "7s7h", [CALL, CALL, RAISE], STRONG),  # the board does not matter
         ("chen_randomized", "JsTh", [], WEAK),  # 7 points
         ("chen_randomized", "AsJh", [], STRONG),  # 8 points
         ("rules_randomized", "2s2h", [], STRONG),
@@ -147,10 +145,10 @@ def test_randomized_bot_choices_facing_a_bet(name, own, facing, expected):
 TO_ACT = {0: [], 3: [CALL, CALL, RAISE], 4: [CALL] * 4 + [RAISE], 5: [CALL] * 6 + [RAISE]}
 
 HANDS = {  # own cards and board, keyed by the choice of the bot when it faces a bet
-    # No pair or draw; a combination that lies on the board; draws missed on the river
+    # No pair or draw; combinations of the board alone; draws missed on the river
     "fold": "QsJs, AsQh Kd9c4h, AsKh 3d4cTh, As2h KdKc4h, As2d 4h5h6h7h8h, As2d 7c7d7h7s,"
     " 2s3s Kh9h4hJh, 2h7h Kh9h4cJsQd, 8s7h 5d9cKh2s2d",
-    # A pair below the top one; draws
+    # An ace before the flop; pairs below the top card of the board; draws
     "call": "As2h, QsQh Kd9c4h, Qs9h Kd9c4h, 4s2h KdKc4h, 2h7h Kh9h4c, 2s7h Kh9h4h, 8s7h 5d9cKh,"
     " As2h 3d5cKh, AsQh JdTc4h, Qs6s 5d7c8h2d",
     "raise": "2s2h, Ks3h Kd9c4h, AsAh Kd9c4h, 9s4s Kd9c4h, 8s7h 6d9cTh, 2h7h Kh9h4h, Ks2h KdKc4h,"
@@ -164,15 +162,15 @@ HANDS = {  # own cards and board, keyed by the choice of the bot when it faces a
 def test_rules_bot_choices_facing_a_bet(choice, text):
     own, _, board = text.partition(" ")
     board_size = len(board) // 2
-    # The rest of the board and the opponent's hand are unused cards.
+    # Unused cards fill the opponent's hand and the rest of the board.
     unused = [r + s for r in "TJQ8" for s in "cdhs" if r + s not in own + board]
     deck = [*unused[:2], own, board, *unused[2 : 7 - board_size]]
     seat_1 = "".join(deck)
     seat_0 = "".join([own, *unused[:2], *deck[3:]])
-    # Before the flop seat 1 is first, on later streets second.
+    # Seat 1 acts first before the flop, and second on later streets.
     expected = [choice == name for name in HANDS]
     assert get_probs("rules", seat_1, *TO_ACT[board_size]) == expected
-    if choice == "fold" and board_size:  # checking is free
+    if choice == "fold" and board_size:  # a check is free without a bet
         assert get_probs("rules", seat_0, *TO_ACT[board_size][:-1]) == [0, 1, 0]
 
 

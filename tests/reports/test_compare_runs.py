@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def compare(capsys, *arguments):
-    """Run the command; return its output, whose lines fit into a terminal."""
+    """Run the command; return its output, whose lines have at most 120 characters."""
     capsys.readouterr()
     assert run_command("compare", *arguments) == 0
     out = capsys.readouterr().out
@@ -49,7 +49,7 @@ def test_mean_intervals_and_performance_profile():
     thresholds = np.array([0.0, 1.0, 2.5, 4.0])
     scores = [np.array([1.0, 2.0]), np.array([3.0, 3.0])]
     share, low, high = compute_performance_profile(scores, thresholds)
-    assert share.tolist() == [1, 0.75, 0.5, 0]  # scores equal to the threshold do not count
+    assert share.tolist() == [1, 0.75, 0.5, 0]  # shares of scores above the thresholds
     assert ((low <= share) & (share <= high)).all()
 
 
@@ -59,7 +59,7 @@ def test_interquartile_mean_and_stratified_bootstrap():
     stats = pytest.importorskip("scipy.stats")
     values = np.random.default_rng(0).normal(size=(10, 3))
     np.testing.assert_allclose(compute_iqm(values), stats.trim_mean(values, 0.25))
-    # Runs are resampled within their game: a game of equal runs adds no spread.
+    # Runs are resampled within their game, so games with equal runs add no spread.
     low, high = bootstrap_interval([np.zeros((5, 1)), np.ones((5, 1))], lambda rows: rows.mean(0))
     assert (low, high) == (0.5, 0.5)
     low, high = bootstrap_interval([values], compute_iqm)
@@ -88,7 +88,7 @@ def test_runs_that_differ_only_in_their_seed_share_a_row(capsys):
     algo = {"_target_": "x.PPO", "gamma": 0.9}
     write_run_folder("r/b", [make_row(0, 1), make_row(100, 0.5)], algo=algo)
     out = compare(capsys, "r")
-    # 0.2 ± 4.303 * 0.1 / sqrt(3), after 100 decisions and 600 seconds
+    # 0.2 ± 4.303 * 0.1 / sqrt(3), after 100 decisions and 10 minutes
     assert read_cells(out, "gamma=1") == ["gamma=1", "3", "average", "0.20 ± 0.25", "100", "10"]
     assert read_cells(out, "gamma=0.9")[1:4] == ["1", "average", "0.5 (1 seed)"]
     assert "exploitability (ante/hand)" in out
@@ -111,7 +111,7 @@ def test_runs_are_grouped_by_their_settings(capsys):
     groups = Comparison([read_run(Path(f"r/{name}")) for name in "abcd"], CompareConfig()).groups
     names = ["".join(run.folder.name for run in group.runs) for group in groups]
     assert names == ["ac", "b", "d"]
-    # A horizon equal to the budget is not shown as another difference.
+    # Labels omit a horizon that equals the budget.
     labels = [group.label for group in groups]
     assert labels[:2] == ["budget=100 lr=Linear", "budget=200 lr=Linear"]
     assert labels[2] == "budget=100 lr=LogLinear"
@@ -127,7 +127,7 @@ def test_unfinished_runs_are_excluded_from_means(capsys):
     write_run_folder("r/c", [make_row(0, 1)], seed=2, manifest=failed)
     write_run_folder("r/d", [], seed=3, manifest={"status": "running"})
     write_run_folder("r/e", [make_row(0, 1), make_row(100, 9)], seed=0, manifest={"start": "2025"})
-    rerun = {"status": "interrupted", "start": "2031"}  # does not replace the finished run
+    rerun = {"status": "interrupted", "start": "2031"}  # the finished run still counts
     write_run_folder("r/f", [make_row(0, 1)], seed=0, manifest=rerun)
     out = compare(capsys, "r")
     assert read_cells(out, "ppo")[1:4] == ["1 of 4", "average", "0.2 (1 seed)"]
@@ -139,7 +139,7 @@ def test_unfinished_runs_are_excluded_from_means(capsys):
         "r/f, another run of seed 0 counts",
     ):
         assert f"not in the means: {exclusion}\n" in out
-    # 0.2, 0.4 and 1: 0.53 ± 4.303 * 0.416 / sqrt(3)
+    # The values 0.2, 0.4 and 1 give 0.53 ± 4.303 * 0.416 / sqrt(3).
     out = compare(capsys, "r", "unfinished=true")
     assert read_cells(out, "ppo")[1:4] == ["3 of 4", "average", "0.5 ± 1.0"]
     out = compare(capsys, "r", "x_value=40")
@@ -209,9 +209,9 @@ def test_figures_and_captions_follow_their_settings(capsys):
     assert "interquartile mean over 2 seeds; shaded: 95 % interval (stratified boot" in footnote
     assert "straight lines between the points" in " ".join(footnote.split())
     out = compare(capsys, "r/a*", "s", "statistic=iqm", "profile=true", "out=p.svg")
-    assert out.count("0.2 [0.1, 0.3]") == 2  # kuhn and leduc
+    assert out.count("0.2 [0.1, 0.3]") == 2  # for kuhn and for leduc
     assert "share of runs below the threshold" in Path("p.svg").read_text()
-    for y_range in ([0.0, 2.0], [0.2, 0.28]):  # the axis is otherwise logarithmic
+    for y_range in ([0.0, 2.0], [0.2, 0.28]):  # without it the axis is logarithmic
         (ax,) = draw_comparison([Comparison(runs, CompareConfig(y_range=y_range))]).axes
         assert list(ax.get_ylim()) == y_range
         assert {*y_range} <= {round(tick, 9) for tick in ax.get_yticks()}

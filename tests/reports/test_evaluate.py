@@ -32,7 +32,7 @@ def add_snapshot(folder, game, decisions=1000, **players):
 
 
 def evaluate(run, game=KUHN, **settings):
-    """Evaluate a run with these settings of `conf/evaluate.yaml`."""
+    """Evaluate a run; `settings` replace those of `conf/evaluate.yaml`."""
     settings = read_plain_yaml(SHIPPED_OPTION_DIR / "evaluate.yaml") | {"run": str(run)} | settings
     config = EvaluateConfig(**settings)
     parts = Evaluation(config, game, evaluation(game, deals=config.deals or 1000), loader(game))

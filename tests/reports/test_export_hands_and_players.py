@@ -42,7 +42,7 @@ OPENSPIEL_GAMES = [kuhn(2), kuhn(3), leduc(2)]
 
 
 def read_policy_csv(text):
-    """Return the probabilities in a file by information set, [A]."""
+    """Return the action probabilities [A] in the text of a CSV file, by information set."""
     header, *rows = csv.reader(text.splitlines())
     assert header[1:] == [f"action_{action}" for action in range(len(header) - 1)]
     return {name: np.array(probs, float) for name, *probs in rows}
@@ -69,7 +69,7 @@ def test_exported_hands_have_distinct_deals_and_rotating_seats():
         seats = hand.variant + definition.min_seats
         assert seat == number % seats
         folds = [action for action in hand.actions if action == 0]
-        assert len(folds) <= 1  # only the first player folds
+        assert len(folds) <= 1  # the player `fold`; `call` never folds
 
 
 def test_policies_and_hands_are_exported(finished_run, capsys):
@@ -160,7 +160,7 @@ def test_bundled_player_is_exported_with_its_origin():
     ],
 )
 def test_onnx_runtime_computes_the_same_probabilities(player_class, name, net, sharing):
-    """A RegretMatchingPlayer with a network per seat, and a network with sparse inputs."""
+    """Cases: a RegretMatchingPlayer with a network per seat, and a network with sparse inputs."""
     player, definition = build_player(player_class, name, net, sharing), game(name)
     save_and_check_onnx(Path("p.onnx"), definition, player, {"game": definition.to_dict()})
     session = onnxruntime.InferenceSession("p.onnx")

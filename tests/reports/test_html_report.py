@@ -12,7 +12,7 @@ from run_folders import make_row, write_run_folder
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.storage.run_files import read_config_and_manifest
 
-BUILD_FIGURES = PlayerEvaluator.build_figures  # `working_folder` replaces it
+BUILD_FIGURES = PlayerEvaluator.build_figures  # the fixture `working_folder` replaces this method
 
 pytestmark = pytest.mark.usefixtures("working_folder")
 
@@ -61,7 +61,7 @@ def test_page_of_a_run_is_complete_and_escaped(capsys, monkeypatch):
     links = [value for name, value in parts.attributes if name in ("href", "src", "xlink:href")]
     assert all(value.startswith(("#", "data:image/")) for value in links)
     assert not [name for name, _ in parts.attributes if name.startswith("on")]
-    # The curve, and for the policies of average and current a legend and a panel for each seat.
+    # One curve; for each of the players average and current, a legend and a panel per seat.
     assert parts.names.count("img") == 1 + 2 * 3
     assert unsafe_path in parts.text
     for expected in (

@@ -39,10 +39,10 @@ def test_tournament_prints_and_saves_results_tables_and_figure(capsys):
     assert ["rank", "player", "won", "behind", "the", "one", "above", "Elo"] in lines
     report = json.loads((folder / "results.json").read_text())
     won = {(result["player"], result["measure"]): result["value"] for result in report["results"]}
-    assert won["raise", "won/call"] == won["call", "won/raise"] == 0  # neither ever folds
+    assert won["raise", "won/call"] == won["call", "won/raise"] == 0  # neither player ever folds
     assert won["raise", "won/uniform"] == -won["uniform", "won/raise"] > 0
     rows = read_rows(str(folder))
-    assert len(rows) == 3 * 3 - 1 + 6  # each won, behind, Elo; 6 pairs; the first is behind nobody
+    assert len(rows) == 3 * 3 - 1 + 6  # won, behind (not of the first), Elo; 6 pairs
     assert (folder / "cross_table.png").read_bytes().startswith(b"\x89PNG")
     assert sorted(read_tables(str(folder))) == [f"00000{table}.npy" for table in range(3)]
 
@@ -68,7 +68,7 @@ def test_resume_plays_only_missing_tables(monkeypatch, capsys):
     assert "2 of 3 tables to play" in capsys.readouterr().out
     assert played == [0, 1, 2]
     assert (read_tables("part"), read_csv("part")) == (read_tables("whole"), read_csv("whole"))
-    assert run_command(*FAST, "out=part") == 0  # plays nothing again
+    assert run_command(*FAST, "out=part") == 0  # no table is left to play
     assert len(played) == 3
 
 
@@ -93,7 +93,7 @@ def test_changed_settings_are_refused_by_name(get_refusal):
     assert "seed: is that of the tour" in get_refusal("tournament", "resume=there", "seed=0")
     Path("mine.yaml").write_text(json.dumps({**load_option("player", "mcts"), "simulations": 6}))
     assert get_refusal(*command).startswith("players.mine.yaml.simulations: the")
-    assert run_command("tournament", "resume=there", "figure=false") == 0  # uses the saved bot
+    assert run_command("tournament", "resume=there", "figure=false") == 0  # plays the saved bot
     assert read_tables("there") == before
 
     Path("results").mkdir()

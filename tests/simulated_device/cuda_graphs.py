@@ -33,7 +33,7 @@ CASES = {
     "ppo amounts": ("nolimit_leduc", "ppo", *PPO, "algo.epochs=1", "net=amounts_lstm", OVER_TYPES),
     "ppo no forced moves": ("big2", "ppo", "algo.tables=4", "algo.include_forced_moves=false"),
     "mmd": ("leduc", "mmd", *PPO, *EXTRAS),
-    # with one network, a graph of several gradient steps samples the same batches as the CPU
+    # Several gradient steps in one graph sample the same batches as the CPU only with one network.
     "nfsp_ppo": ("leduc", "nfsp_ppo", *PPO, *AVERAGE),
     "nfsp_ppo two instances": ("leduc", "nfsp_ppo", *PPO, *AVERAGE, *EXTRAS, TWO, ONE_STEP),
 }
@@ -42,7 +42,7 @@ ITERATIONS = WARMUP_CALLS + 6
 
 @pytest.fixture(autouse=True)
 def steps(monkeypatch):
-    """Provide the list of captured steps on the simulated device."""
+    """Yield the list of the captured steps that were created on the simulated device."""
     created = []
     with simulate_device() as simulator, simulate_graphs(simulator):
         original_init = CapturedStep.__init__
@@ -85,7 +85,7 @@ def check_equal_iteration(on_gpu, on_cpu):
 
 @pytest.mark.parametrize("arguments", CASES.values(), ids=CASES)
 def test_graph_replay_matches_training_on_cpu(arguments, steps):
-    """Recorded work never makes the CPU wait, and its tensors keep their addresses."""
+    """Recorded work also never makes the CPU wait, and its tensors keep their addresses."""
     gpu, cpu = learner(DEVICE, *arguments), learner("cpu", *arguments)
     before = {}
     is_ppo = isinstance(gpu, ppo_module.PPO)
@@ -121,7 +121,7 @@ def test_graph_replay_matches_training_on_cpu(arguments, steps):
     [("limit_holdem", "fold", ["algo.seating=shuffled", TWO]), ("leduc", None, [POOL, TWO])],
 )
 def test_iterations_without_usable_decisions_match_cpu(game, opponent, settings):
-    """With one table per instance, a step has no decision, or none of a finished hand."""
+    """With one table per instance, an instance can have no usable decision in an iteration."""
     small = ["algo.tables=1", "algo.rollout_steps=1", "algo.minibatches=1", *settings]
     on_gpu, on_cpu = (learner(on, game, "ppo", *small, opponent=opponent) for on in (DEVICE, "cpu"))
     counts = []

@@ -17,7 +17,7 @@ TRAIN = ["budget=200", "budget_unit=decisions", "evaluate_every=100", "checkpoin
 TRAIN += ["evaluation.deals=30", "figures=false"]
 
 
-# Settings with extra work on the device; the other learners play Kuhn poker with defaults.
+# Settings that cause more work on the device; other learners play Kuhn poker with small settings.
 EXTRA_SETTINGS = {
     "mmd": "game=leduc algo.network_sharing=per_betting_node algo.instances=2"
     " algo.critic_view=perfect_information algo.entropy_over=action_types",
@@ -35,7 +35,7 @@ def device(working_folder):
 
 
 def train(device, *settings):
-    """Train on a device of this name; return the exit code."""
+    """Train on the device with this name; return the exit code."""
 
     def prepare_on_gpu(*command):
         prepare_on_cpu("cpu", *command[1:])
@@ -48,7 +48,7 @@ def train(device, *settings):
 
 
 def train_and_fail(device, name, *settings):
-    """Return the folder of a run that fails at its end, after its last checkpoint."""
+    """Train a run that fails at its end, after its last checkpoint; return its folder."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Trainer, "finish", Mock(side_effect=OSError("no power")))
         assert train(device, *settings, f"name={name}") == 1

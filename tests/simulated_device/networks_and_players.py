@@ -16,9 +16,9 @@ from poker_rl.nets.history_net import ReplicatedLSTM
 from poker_rl.players import load_player, range_policy
 from poker_rl.players.range_policy import start_network_query
 
-# Small games first; not every network and player supports every game.
+# Each network and player is tested in the first game that it supports; small games come first.
 GAMES = ("nolimit_leduc", "kuhn", "leduc", "limit_holdem", "limit_holdem_6p", "nolimit_holdem")
-# PPO trains most networks; REINFORCE those that can be no critic, too.
+# PPO trains most networks; REINFORCE also those that cannot be a critic.
 SMALL = {
     "ppo": ("algo.tables=8", "algo.rollout_steps=4", "algo.minibatches=2", "algo.epochs=1"),
     "reinforce": ("algo.hands_per_iteration=8",),
@@ -32,7 +32,7 @@ def device():
 
 
 def load_in_first_game(load):
-    """Return the first game without a ConfigError, and what was loaded for it."""
+    """Return the first game for which `load` raises no ConfigError, and its result."""
     for name in (*GAMES, "big2"):
         try:
             game = load_game(name)
@@ -43,7 +43,7 @@ def load_in_first_game(load):
 
 
 def query(player, game):
-    """Return probabilities and values of a player at the decisions of two hands."""
+    """Return a player's probabilities and values (if any) at the decisions of two hands."""
     _, moves = play(game, 2, seed=0)
     tables = [move.records for move in moves]
     outputs = [
@@ -53,12 +53,12 @@ def query(player, game):
     return [x for row in outputs for x in row if x is not None]
 
 
-NETS = ["amounts_lstm", "k1", "lstm", "mlp_tanh"]  # one of each kind of layers and inputs
+NETS = ["amounts_lstm", "k1", "lstm", "mlp_tanh"]  # one for each kind of layers or inputs
 
 
 @pytest.mark.parametrize("name", NETS)
 def test_network_matches_cpu(name):
-    """In training, and in the play of each instance before and after saving and loading."""
+    """Metrics of training agree, and outputs of each instance, also after saving and loading."""
 
     def load_learner(game, algo, device=DEVICE):
         net = (f"net={name}", "algo.instances=2")

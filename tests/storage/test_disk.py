@@ -1,4 +1,4 @@
-"""Checkpoints are complete or rejected; errors of files are one line with the path."""
+"""Checkpoints are loaded whole or rejected; errors of files are one line with the path."""
 
 import errno
 import json
@@ -27,7 +27,7 @@ FULL = "No space left on device"
 
 
 def read_error(capsys):
-    """Return the line on standard error that is no progress bar."""
+    """Return the only line on standard error that is no progress bar, without its prefix."""
     err = capsys.readouterr().err.replace("\r", "\n")
     (line,) = [line for line in err.splitlines() if line and "|" not in line]
     assert line.startswith("poker-rl: ")
@@ -66,7 +66,7 @@ def test_folder_deleted_while_training_is_not_created_again(monkeypatch):
     with pytest.raises(FileNotFoundError) as failure:
         tiny_run.train()
     assert Path(failure.value.filename).is_relative_to("outputs/tiny/fit")
-    assert not list(Path("outputs").glob("*/*/*"))  # the folder is not created again
+    assert not list(Path("outputs").glob("*/*/*"))
 
 
 @pytest.mark.parametrize("fails", ["fsync", "replace"])

@@ -91,7 +91,7 @@ def test_bug_in_one_job_is_reported_and_other_jobs_run(monkeypatch, capsys):
     monkeypatch.setattr(start_run, "train_in_folder", train)
     assert run_command(*TRAIN, "-m", "seed=-1,0,1") == 1
     assert [row["status"] for row in read_jobs()] == ["refused", "failed", "finished"]
-    assert capsys.readouterr().err.count("ZeroDivisionError") == 2  # traceback and summary
+    assert capsys.readouterr().err.count("ZeroDivisionError") == 2  # in traceback and summary
 
 
 def test_interrupted_sweep_starts_no_more_jobs(monkeypatch, capsys):
@@ -109,7 +109,7 @@ def test_interrupted_sweep_starts_no_more_jobs(monkeypatch, capsys):
     monkeypatch.setattr(sweep_module, "run_job_and_save_outcome", record_and_run_job)
     assert run_command(*TRAIN, "-m", "seed=0,1,2,3,4") == 143
     assert [row["status"] for row in read_jobs()] == ["finished", "interrupted", *["not run"] * 3]
-    assert started == [0, 1]  # no other config is composed; for thousands this takes minutes
+    assert started == [0, 1]  # jobs 2 to 4 are not started, as composing configs takes long
 
 
 def test_signal_to_the_parent_interrupts_parallel_jobs():
@@ -145,7 +145,7 @@ def test_same_command_resumes_unfinished_jobs(monkeypatch, capsys):
     def learn_or_stop(self):
         nonlocal calls
         calls += 1
-        if calls == 90:  # in the second job: a call is ten iterations
+        if calls == 90:  # in job 2: a job has 60 calls of ten iterations
             os.kill(os.getpid(), signal.SIGUSR1)
         return learn(self)
 
@@ -176,7 +176,7 @@ def test_same_command_resumes_unfinished_jobs(monkeypatch, capsys):
 
     assert run_command(*sweep, "hydra/launcher=basic") == 0  # the launcher makes no difference
     assert run_command(*TRAIN[:2], "-m", "seed=3,4", "budget=600", "evaluate_every=100") == 0
-    assert "finished already" in capsys.readouterr().out  # job 1 is in both sweeps
+    assert "finished already" in capsys.readouterr().out  # seed 3 is in both sweeps
     assert len(list_runs("kuhn/cfr_plus")) == 4
     assert "ray" not in sys.modules  # importing ray takes seconds
 
@@ -189,14 +189,14 @@ def test_other_settings_start_another_run():
         assert run_command("train", "-m", *TRAIN[1:3], "experiment=mine", "--config-dir=mine") == 0
     assert len(list_runs("kuhn/cfr_plus")) == 2
     named_run = ["experiment=mine", "--config-dir=mine", "name=mine"]
-    for deals, status in ((50, 0), (50, 0), (60, 2)):  # 60: another run has this name
+    for deals, status in ((50, 0), (50, 0), (60, 2)):  # 60: the name is taken
         option_file.write_text(f"# @package _global_\nevaluation: {{deals: {deals}}}\n")
         assert run_command("train", "-m", *TRAIN[1:3], *named_run) == status
     command = [*TRAIN, "-m", "seed=1,2", "name=n${seed}"]
     assert run_command(*command) == run_command(*command) == 0  # the second finds finished runs
     shutil.rmtree("outputs/kuhn/cfr_plus/n2")
     assert run_command(*command) == 0
-    assert run_command(*command, "evaluate_every=5") == 2  # the names are those of another command
+    assert run_command(*command, "evaluate_every=5") == 2  # other runs have the names
     assert len(list_runs("kuhn/cfr_plus")) == 5
 
 
@@ -214,7 +214,7 @@ def read_manifest():
 
 
 def test_requeued_job_resumes_in_its_folder():
-    """As with SLURM, a signal arrives before the time limit and the job starts again."""
+    """As under SLURM: a signal before the time limit, then the job starts again."""
     if find_spec("submitit") is None:
         pytest.skip("submitit is not installed")
     command = [*PROGRAM, *TRAIN[:2], "-m", "hydra/launcher=submitit_local", "seed=1"]
@@ -223,7 +223,7 @@ def test_requeued_job_resumes_in_its_folder():
     process = subprocess.Popen(command, env=ENVIRONMENT, **outputs)
 
     def get_training_pid():
-        """Return the id of the training process, the only child of submitit's process."""
+        """Return the process id of the training, the only child of submitit's process."""
         paths = Path("outputs").glob("sweeps/*/.submitit/*")
         (job_path,) = [path for path in paths if path.name != "%j"]
         return int(Path(f"/proc/{job_path.name}/task/{job_path.name}/children").read_text())
@@ -238,7 +238,7 @@ def test_requeued_job_resumes_in_its_folder():
     wait_for(lambda: read_last_metrics_row(folder)["iterations"] > restart, process)  # trains again
     second_pid = get_training_pid()
     assert second_pid != first_pid
-    os.kill(second_pid, signal.SIGTERM)  # the job is cancelled
+    os.kill(second_pid, signal.SIGTERM)  # cancels the job
     out, err = process.communicate()
     assert process.returncode == 143, err
     assert "interrupted" in out
@@ -249,7 +249,7 @@ def test_requeued_job_resumes_in_its_folder():
 
 
 def test_ray_runs_the_jobs_of_a_sweep():
-    if find_spec("ray") is None:  # found without an import, which takes seconds
+    if find_spec("ray") is None:  # importing ray would take seconds
         pytest.skip("ray is not installed")
     command = [*PROGRAM, *TRAIN, "-m", "hydra/launcher=ray", "seed=1,x,2"]
     command += ["hydra.launcher.ray.init.num_cpus=2", "figures=false"]

@@ -84,7 +84,7 @@ def test_study_resumes_and_prints_a_command_to_repeat_the_best(capsys):
     assert run_command(*shlex.split(command)[1:]) == 0
     assert len(list_runs("kuhn/dcfr")) == 2
     assert mean_exploitability(list_runs("kuhn/dcfr")) == best.value
-    assert run_command(*arguments, "trials=3") == 0  # nothing is left to do
+    assert run_command(*arguments, "trials=3") == 0  # no trial is left to run
     assert len(load_trials()) == 3
 
 
@@ -101,7 +101,7 @@ def test_lost_trial_of_another_process_is_resumed():
     assert other_process.stdout.readline().startswith("trial 0: ")
     assert other_process.stdout.readline().startswith("run folder: ")
 
-    def kill_once_a_trial_is_complete():  # runs in this process
+    def kill_once_a_trial_is_complete():  # in a thread of this process
         wait_for(lambda: "COMPLETE" in get_states(), other_process)
         other_process.kill()
 
@@ -122,7 +122,7 @@ def test_lost_trial_of_another_process_is_resumed():
 def test_lost_trials_are_retried_a_limited_number_of_times(capsys):
     assert run_command(*TUNE, "trials=1") == 0
     storage = f"sqlite:///{Path('study').resolve()}/study.db"
-    other_study = optuna.load_study(study_name="poker-rl", storage=storage)  # has no locks
+    other_study = optuna.load_study(study_name="poker-rl", storage=storage)  # locks no trials
     other_study.ask()
     other_study.ask().set_user_attr("tries", trial_module.MAX_TRIES)
     assert get_states() == ["COMPLETE", "RUNNING", "RUNNING"]
@@ -151,7 +151,7 @@ def test_interrupted_study_is_resumed(monkeypatch, capsys):
 
 
 def test_bad_and_refused_trials_are_pruned(monkeypatch, capsys):
-    alphas = iter([1.5, 1.5, -5.0, -5.0, "much", "much"])  # with -5 regrets are forgotten
+    alphas = iter([1.5, 1.5, -5.0, -5.0, "much", "much"])  # -5 discounts regrets to almost 0
     monkeypatch.setattr(trial_module, "format_overrides", lambda _: [f"algo.alpha={next(alphas)}"])
     assert run_command(*TUNE, "trials=3", "startup_trials=1", "warmup_share=0.5") == 0
     assert get_states() == ["COMPLETE", "PRUNED", "PRUNED"]
@@ -185,7 +185,7 @@ def test_wrong_settings_create_no_files(arguments, message, get_refusal):
 
 
 def test_unknown_metric_is_refused(capsys, monkeypatch):
-    for metric in ("loss/missing", "exploitable"):  # found after a step; before it
+    for metric in ("loss/missing", "exploitable"):  # refused after a step; before any step
         assert run_command(*replace_settings(TUNE, f"metric={metric}", "out=a/b")) == 2
         assert f"metric: a run records no {metric}; it records " in capsys.readouterr().err
         assert not list(Path("a").iterdir())
@@ -194,7 +194,7 @@ def test_unknown_metric_is_refused(capsys, monkeypatch):
 
 def test_folder_of_another_study_is_refused(get_refusal):
     assert run_command(*TUNE, "trials=1") == 0
-    assert run_command(*replace_settings(TUNE, "out=study%2f", "trials=1")) == 0  # no escape of "/"
+    assert run_command(*replace_settings(TUNE, "out=study%2f", "trials=1")) == 0  # %2f is no "/"
     other_space = SPACE.replace("0.5", "0.6")
     message = get_refusal(*replace_settings(TUNE, other_space))
     assert "out: study holds a study with another search_space.algo.alpha.low;" in message
@@ -206,7 +206,7 @@ def test_folder_of_another_study_is_refused(get_refusal):
 
 @pytest.mark.parametrize("name", list_options_by_group([SHIPPED_OPTION_DIR])["tune"])
 def test_shipped_studies_can_be_trained(name):
-    """Build the algorithm with every bound and every choice."""
+    """Build the algorithm with each bound and each choice of the search space at least once."""
     settings = load_option("tune", name)
     search_space = parse_search_space(settings["search_space"])
     build_checked_ungrouped_config(

@@ -34,15 +34,15 @@ SHORT = ["game=kuhn", "figures=false", "workers=2", "evaluate_every=500", "check
 
 
 def build_command(name, *settings):
-    """Return the command of a run in two processes, and its folder."""
+    """Return the command of a run in two processes, and its run folder."""
     algo = settings[0].partition("=")[2]
     return ["train", *SHORT, *settings, f"name={name}"], Path(f"outputs/kuhn/{algo}/{name}")
 
 
 @contextmanager
 def signal_at_checkpoint(count, number):
-    """Send a signal to the second process at this checkpoint of the runs in this context."""
-    earlier_processes = set(multiprocessing.active_children())  # processes that a launcher keeps
+    """Send signal `number` to the second process of a run when checkpoint `count` is saved."""
+    earlier_processes = set(multiprocessing.active_children())  # of other tests, if any
     save, saved = checkpoint.save_snapshot, 0
 
     def save_and_send(*arguments):
@@ -73,16 +73,16 @@ def test_killed_and_resumed_run_equals_an_uninterrupted_one(monkeypatch, capsys)
     rows, state = load_result(whole_folder)
     assert len(rows) >= 7
     rollouts = [part["services"]["rollout"] for part in (state["algorithm"], state["other"])]
-    assert not torch.equal(rollouts[0]["tables"], rollouts[1]["tables"])  # different cards
+    assert not torch.equal(rollouts[0]["tables"], rollouts[1]["tables"])  # each deals other cards
     hands = sum(rollout["hands_played"] for rollout in rollouts)
     assert state["progress"]["hands"] == hands
 
     command, folder = build_command("broken", *NFSP, "budget=3500")
-    with signal_at_checkpoint(3, signal.SIGTERM):  # sent only to the second process
+    with signal_at_checkpoint(3, signal.SIGTERM):  # only to the second process
         assert run_command(*command) == 143
     assert json.loads((folder / "manifest.json").read_text())["status"] == "interrupted"
     capsys.readouterr()
-    # The run has to report the loss itself, before this time is over.
+    # The watcher of the worker would end the run only after this time: the run must notice.
     monkeypatch.setattr(distributed_processes, "GRACE_S", 1e6)
     with signal_at_checkpoint(2, signal.SIGKILL):
         assert run_command("train", f"resume={folder}") == 1

@@ -1,4 +1,4 @@
-"""Experiment trackers, offline with their real libraries: one tracked run, also after a kill."""
+"""Experiment trackers, with their real libraries offline: one tracked run, even after a kill."""
 
 import json
 import shutil
@@ -27,7 +27,7 @@ def train(folder, *arguments):
 
 @pytest.fixture(scope="module")
 def outputs(tmp_path_factory):
-    """Return the outputs of a run that was killed after its last checkpoint, and resumed."""
+    """Return the outputs of a run that was resumed, then reset as by a kill and resumed again."""
     folder = tmp_path_factory.mktemp("trackers")
     run, backup = folder / RUN, folder / "kept"
     settings = ("evaluate_every=10", "checkpoint_every=20", "name=run", "budget=20")
@@ -43,7 +43,7 @@ def outputs(tmp_path_factory):
 
 
 def read_rows(outputs):
-    """Return the headline exploitability after each number of decisions in metrics.jsonl."""
+    """Return the headline exploitability by number of decisions, from metrics.jsonl."""
     lines = (outputs.parent / RUN / "metrics.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines]
     assert len(rows) == 7
@@ -51,7 +51,7 @@ def read_rows(outputs):
 
 
 def read_id(outputs):
-    """Return the id that the run has in trackers."""
+    """Return the id by which trackers recognise the run."""
     return str(json.loads((outputs.parent / RUN / "manifest.json").read_text())["tracker_id"])
 
 
@@ -90,7 +90,7 @@ def test_wandb_continues_the_run_with_its_id(outputs):
 
 @dataclass
 class BrokenTracker(Tracker):
-    """Tracker that fails or hangs from the row after `step` on."""
+    """Tracker that fails or hangs at the first row after `step`."""
 
     package = "json"  # a package that is always installed
     step: int

@@ -25,7 +25,7 @@ from poker_rl.storage.run_files import read_config_and_manifest
 from poker_rl.training import signals
 from poker_rl.training.run_outcome import DivergedError, RunInterruptedError
 
-FORK = multiprocessing.get_context("fork")  # a fork need not import the modules of a run
+FORK = multiprocessing.get_context("fork")  # starts fast, without imports
 TRACED = ("trainer.py", "recorder.py", "run_checkpoints.py", "checkpoint.py", "run_files.py")
 TRACED += ("train.py",)
 
@@ -33,14 +33,14 @@ TRACED += ("train.py",)
 @pytest.fixture(autouse=True)
 def working_folder(tmp_path, monkeypatch):
     threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # so that results equal those of `kill_and_resume`
+    torch.set_num_threads(1)  # results depend on the number of threads
     monkeypatch.chdir(tmp_path)
     yield
     torch.set_num_threads(threads)
 
 
 def load_result(folder):
-    """Return all data that must be equal in two runs of equal length."""
+    """Return all saved data that must be equal in two runs of equal length."""
     state = checkpoint.load_checked(folder / "state.pt")
     newest = checkpoint.load_snapshot(checkpoint.find_newest_snapshot(folder))
     return read_rows(folder), {**state, "recorder": None}, newest
@@ -92,7 +92,7 @@ def test_run_folder_is_complete():
     rows = read_rows(folder)
     assert rows[0]["decisions"] == 0
     steps = [row["decisions"] for row in rows]
-    assert [step // 50 for step in steps] == list(range(9))  # the last row is at a multiple of 50
+    assert [step // 50 for step in steps] == list(range(9))  # one row per 50 decisions
     assert not list(folder.rglob("*.part"))
 
 
@@ -114,7 +114,7 @@ def test_metrics_rows_hold_means_since_the_previous_row(monkeypatch):
 
 
 def test_run_killed_at_any_line_and_resumed_is_bitwise_equal():
-    process = SERVER.Process(target=kill_and_resume)  # this process may have threads of other tests
+    process = SERVER.Process(target=kill_and_resume)  # forks need a process without other threads
     process.start()
     process.join()
     assert process.exitcode == 0
@@ -122,7 +122,7 @@ def test_run_killed_at_any_line_and_resumed_is_bitwise_equal():
 
 def kill_and_resume():
     torch.set_num_threads(1)
-    tqdm.monitor_interval = 0  # so that tqdm starts no thread, as forks need
+    tqdm.monitor_interval = 0  # tqdm starts no thread, which forks must not have
     tiny_run.train()
     expected = load_result(tiny_run.get_folder())
     (tiny_run.get_folder().parents[2]).rename("whole")
@@ -136,7 +136,7 @@ def kill_and_resume():
         if not folders or not (folders[0] / "manifest.json").exists():
             continue  # killed before the run had begun
         folder = folders[0]
-        run_in_fork(train_until_line, kill_at // 2, folder)  # kill it again while it resumes
+        run_in_fork(train_until_line, kill_at // 2, folder)  # kill it while it resumes
         if read_config_and_manifest(folder)[1]["status"] != "finished":
             assert run_in_fork(tiny_run.train, folder) == 0
         assert is_same(load_result(folder), expected), f"killed at line event {kill_at} of {lines}"
@@ -197,7 +197,7 @@ def run_compiled_code():
     """Call a function that runs for minutes without a Python instruction."""
     with signals.StopSignals():
         print("begun", flush=True)
-        hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)  # minutes
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 2**31 - 1)
 
 
 def test_signals_are_handled_during_compiled_code():
@@ -213,7 +213,7 @@ def test_signals_are_handled_during_compiled_code():
     process.send_signal(signal.SIGINT)
     message = process.stderr.readline() + process.stderr.readline()
     assert message == signals.STOPPING_MESSAGE.encode()
-    time.sleep(signals.SAME_SIGNAL_S + 0.1)  # a busy machine only makes it longer
+    time.sleep(signals.SAME_SIGNAL_S + 0.1)  # a longer wait does no harm
     process.send_signal(signal.SIGINT)
     assert process.wait() == 130
     assert process.stderr.read() == signals.ENDED_MESSAGE.encode()
@@ -302,7 +302,7 @@ def read_files(folder):
 
 
 def modify(change):
-    """Return a function that changes the contents of a checkpoint."""
+    """Return a function that applies `change` to the checkpoint of a run folder."""
 
     def edit(folder):
         state = checkpoint.load_checked(folder / "state.pt")
@@ -344,7 +344,7 @@ def test_damaged_run_is_refused_and_left_unchanged(run, damage, message):
 
 
 def test_late_refusal_leaves_the_run_unchanged(run, monkeypatch):
-    """For example, a damaged file of a worker is read after the checkpoint."""
+    """An error can come late: a damaged worker file is read after the checkpoint."""
     tiny_run.train(run, budget=200, figures=False)
     before, damaged = read_files(run), Mock(side_effect=ConfigError("damaged"))
     with monkeypatch.context() as patch:

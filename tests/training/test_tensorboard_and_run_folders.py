@@ -1,4 +1,4 @@
-"""Metrics and TensorBoard, which have each point once, also after a kill; and run folders."""
+"""TensorBoard shows each point once, even after a kill; names and figures of run folders."""
 
 import json
 import re
@@ -32,7 +32,7 @@ def read_tensorboard(outputs):
 
 
 def read_curves(multiplexer, run):
-    """Return steps and values by tag."""
+    """Return the points (step, value) of each tag of a run in TensorBoard."""
     points = {}
     for tag in multiplexer.PluginRunToTagToContent("scalars")[run]:
         events = multiplexer.Tensors(run, tag)
@@ -41,7 +41,7 @@ def read_curves(multiplexer, run):
 
 
 def expected_curves(folder, player=None):
-    """Return steps and values by tag for TensorBoard's run of a player, or for its other run."""
+    """Return each tag's points by metrics.jsonl, of the run of `player`; None: the main run."""
     points = defaultdict(list)
     for row in tiny_run.read_rows(folder):
         values = dict(row) | {"eval/exploitability": row["eval/current/exploitability"]}
@@ -68,7 +68,7 @@ def test_tensorboard_shows_the_recorded_metrics():
     assert drop_times(points) == expected_curves(folder)
     assert player_points == expected_curves(folder, "current")
     assert {"time/decisions_per_second", "time/elapsed_s", "time/outside_networks"} < points.keys()
-    assert min(points) == "eval/exploitability"  # the first in TensorBoard, which sorts tags
+    assert min(points) == "eval/exploitability"  # first, as TensorBoard sorts tags
     (config,) = events.Tensors(run, "custom_scalars__config__")
     charts = Layout.FromString(tensor_util.make_ndarray(config.tensor_proto).item()).category
     assert [c.title for c in charts] == ["tiny", "tiny: other measures"]
@@ -86,7 +86,7 @@ def test_curves_of_a_killed_and_resumed_run_have_each_step_once(unit):
     folder = tiny_run.get_folder()
     backup = Path("killed")
     shutil.copytree(folder, backup)
-    # Leave the folder as a kill between the row at 350 and the next checkpoint would.
+    # Leave the folder as after a kill between the row at 350 and the next checkpoint.
     sleep(1)  # TensorBoard orders files by the seconds in their names
     tiny_run.train(folder, budget=390, budget_unit=unit)
     shutil.copy(backup / "state.pt", folder / "state.pt")
@@ -106,7 +106,7 @@ def test_tensorboard_shows_settings_without_extra_runs():
     tiny_run.train(budget=50)
     tiny_run.train(budget=50, seed=6, algo={"nan_at": 0, "nan_in": "weight"})
     events = read_tensorboard(Path("outputs"))
-    assert len(events.Runs()) == 4  # two runs, and one more per run for its player
+    assert len(events.Runs()) == 4  # two main runs, and one of each run's player
     settings = []
     for run, tags in events.PluginRunToTagToContent("hparams").items():
         assert run in events.PluginRunToTagToContent("scalars")

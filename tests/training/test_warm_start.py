@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 
 QUICK = ["evaluation.deals=30", "evaluate_every=1e9", "checkpoint_every=1e9"]
 QUICK += ["net.hidden_sizes=[8]"]
-BUDGETS = {  # a few iterations, which fill the buffer of an average policy
+BUDGETS = {  # a few iterations, enough to fill an average policy's buffer
     **{"ppo": 250, "vpg": 60, "actor_critic": 60, "vine": 250, "reinforce": 3},
     **{"nfsp": 400, "nfsp_ppo": 500, "deep_cfr": 60, "public_policy_gradient": 100},
 }
@@ -61,7 +61,7 @@ def ppo_run(working_folder, ppo_outputs):
 
 
 def interrupt_at(owner, method, *arguments):
-    """Train until a method is called; return the object whose method it is."""
+    """Run a command, interrupt it at a call of `method` of `owner`; return the called object."""
     called, original = [], getattr(owner, method)
 
     def interrupting_method(self, *args, **kwargs):
@@ -111,7 +111,7 @@ def test_average_policy_continues_iteration_count_after_warm_start():
     done = load_state(folder)["progress"]["iterations"]
     warm = train(*LEARNERS["nfsp_ppo"], f"warm_start={folder}")
     (iteration,) = load_state(warm)["algorithm"]["average"]["buffer"]["items"]["iteration"]
-    assert (iteration <= done).any()  # decisions of the first run
+    assert (iteration <= done).any()  # rows of the first run
     assert iteration.max() == done + load_state(warm)["progress"]["iterations"]
 
 
@@ -125,10 +125,10 @@ def test_warm_started_run_resumes_like_any_other():
 
     extended = train(*PPO, *changes, f"warm_start={snapshot}")
     before = list_runs()
-    interrupt_at(Trainer, "run", *longer)  # stop before the first checkpoint
+    interrupt_at(Trainer, "run", *longer)  # before the first checkpoint
     (killed,) = set(list_runs()) - set(before)
     assert run_command("train", f"resume={killed}") == 0
-    shutil.rmtree(first_run)  # the new run does not need it
+    shutil.rmtree(first_run)  # resuming does not need it
     assert run_command("train", f"resume={extended}", "budget=500") == 0
     for folder in (extended, killed):
         assert is_same(load_state(folder)["algorithm"], load_state(uninterrupted)["algorithm"])

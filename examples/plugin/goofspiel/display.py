@@ -34,7 +34,7 @@ class DisplayedGoofspiel(Goofspiel, DisplayedGame):
     def build_view(self, record: np.void, viewer: int | None) -> TableView:
         """Return what a viewer sees: the prizes turned up, the newest last, and cards of seats.
 
-        If `viewer` is None, all cards are visible. Bids never are. A seat's notes have its points.
+        If `viewer` is None, all cards are visible. Bids are always hidden. Notes show points.
         """
         count = min(int(record["round"]) + 1, self.cards)
         prizes = [int(card) + 1 for card in record["deck"][:count]]
@@ -56,7 +56,7 @@ class DisplayedGoofspiel(Goofspiel, DisplayedGame):
         )
 
     def list_moves(self, record: np.void, actions: Sequence[int] | None = None) -> list[LegalMove]:
-        """Return a bid for each card that the seat to act holds."""
+        """Return a bid for each of `actions`; None means all cards that the seat to act holds."""
         if actions is None:
             actions = [] if record["over"] else self._list_held_cards(record, record["to_act"])
         return [

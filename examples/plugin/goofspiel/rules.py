@@ -25,7 +25,7 @@ DEFINITION_DTYPE = np.dtype([("seats", "i1"), ("dealt", "i1"), ("cards", "i1")])
 
 TABLE_DTYPE = np.dtype(
     [
-        ("key", "u8"),  # random state: a key and a counter
+        ("key", "u8"),  # `key` and the counter `draws` are the random state
         ("draws", "u8"),
         ("error", "i2"),  # 1 + the last action if it was illegal, else 0
         ("to_act", "u1"),

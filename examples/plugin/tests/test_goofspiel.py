@@ -106,7 +106,7 @@ def test_a_card_is_bid_once() -> None:
     tables = Tables(load_game("goofspiel"), 1, 0)
     tables.deal()
     tables.step(np.array([1]))
-    assert tables.legal_mask().tolist() == [[True, True, True]]  # the other seat's cards
+    assert tables.legal_mask().tolist() == [[True, True, True]]  # seat 1 still has all cards
     tables.step(np.array([0]))
     assert tables.legal_mask().tolist() == [[True, False, True]]
     with pytest.raises(ValueError, match="illegal action 1 at table 0: 0 "):
@@ -114,7 +114,7 @@ def test_a_card_is_bid_once() -> None:
 
 
 def test_a_seat_sees_what_it_knows_and_no_more() -> None:
-    """Observations differ if and only if information sets do; hidden cards add all the rest."""
+    """Observations differ exactly if information sets do; with hidden cards all tables differ."""
     game = load_game("goofspiel")
     tree = get_tree(game)
     tables = Tables(game, 0, 0)
@@ -206,7 +206,7 @@ def test_a_person_can_play_it() -> None:
         won += view["result"]["won"][0]
         assert sum(view["result"]["won"]) == 0
         steps = session.review_hand(view["hand"])["steps"]
-        grades = [step["grade"] for step in steps if step["grade"]]  # of the own choices
+        grades = [step["grade"] for step in steps if step["grade"]]  # of own bids only
         assert grades
         for grade in grades:  # the game is small enough for exact costs
             assert (grade["word"] == "mistake") == (grade["cost"] >= 0.25)
