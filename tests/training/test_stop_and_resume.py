@@ -27,7 +27,7 @@ from poker_rl.training.run_outcome import DivergedError, RunInterruptedError
 
 FORK = multiprocessing.get_context("fork")  # starts fast, without imports
 TRACED = ("trainer.py", "recorder.py", "run_checkpoints.py", "checkpoint.py", "run_files.py")
-TRACED += ("train.py",)
+TRACED += ("start_run.py",)
 
 
 @pytest.fixture(autouse=True)

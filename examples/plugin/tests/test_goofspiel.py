@@ -53,7 +53,7 @@ def compute_best_response_to_uniform(cards: int) -> Fraction:
 
 
 @pytest.mark.parametrize("cards", [3, 4])
-def test_uniform_bids_lose_what_a_walk_through_the_game_finds(cards: int) -> None:
+def test_uniform_bids_lose_as_much_as_enumeration_finds(cards: int) -> None:
     """Exploitability is 4/3 of a point with three cards, 5/2 with four, equal for both seats."""
     tree = get_tree(load_game("goofspiel", f"game.cards={cards}"))
     expected = float(compute_best_response_to_uniform(cards))
@@ -66,7 +66,7 @@ def test_uniform_bids_lose_what_a_walk_through_the_game_finds(cards: int) -> Non
 
 
 @pytest.mark.parametrize("name", ["fictitious_play", "cfr_plus"])
-def test_learners_come_to_an_equilibrium_whose_value_is_0(name: str) -> None:
+def test_learners_reach_an_equilibrium_of_value_0(name: str) -> None:
     """The game's value is 0; that of a policy with exploitability e is between -2 e and 2 e."""
     game = load_game("goofspiel")
     learner = create_algorithm(name, game)
@@ -163,7 +163,7 @@ def test_the_command_line(
     poker_rl("train", "game=kuhn", "algo=fictitious_play", "budget=100", "figures=false")
 
 
-def test_without_views_it_is_trained_and_measured() -> None:
+def test_game_without_display_is_trained_and_measured() -> None:
     game = Goofspiel(name="rules_alone", unit="point", unit_chips=1, cards=3)
     learner = create_algorithm("ppo", game)
     learner.learn()
