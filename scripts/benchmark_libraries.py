@@ -37,7 +37,7 @@ from poker_rl.games.poker.no_limit_poker import NoLimitPoker
 from poker_rl.games.public.ranges import PrivateHands, compute_showdown_values
 from poker_rl.games.tables import Tables
 from poker_rl.nets.dense import MLPConfig
-from poker_rl.nets.net_config import NetDimensions
+from poker_rl.nets.net_interfaces import NetDimensions
 from poker_rl.nets.observation_encoders import ObservationEncoder
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.training.rank_and_device import prepare_process
@@ -411,7 +411,7 @@ def create_range_showdown_benchmarks() -> dict[str, Benchmark]:
         from phevaluator import evaluate_cards
 
         benchmarks["phevaluator and NumPy"] = wrap_as_benchmark(
-            lambda: compute_values_with_numpy(
+            lambda: compute_showdown_values_with_numpy(
                 [-evaluate_cards(*hand, *board) for hand in hands], hands, reach[free]
             )
         )
@@ -426,7 +426,7 @@ def create_range_showdown_benchmarks() -> dict[str, Benchmark]:
             return [hand.entry.index for hand in made]
 
         benchmarks["PokerKit and NumPy"] = wrap_as_benchmark(
-            lambda: compute_values_with_numpy(rank_with_pokerkit(), hands, reach[free])
+            lambda: compute_showdown_values_with_numpy(rank_with_pokerkit(), hands, reach[free])
         )
     return benchmarks
 
@@ -450,7 +450,7 @@ def create_lbr_benchmark() -> Benchmark:
     )
 
 
-def compute_values_with_numpy(
+def compute_showdown_values_with_numpy(
     ranks: list[int], hands: list[list[int]], reach: np.ndarray
 ) -> np.ndarray:
     """Return each hand's winnings against a range, [hands], by a matrix of all pairs of hands."""

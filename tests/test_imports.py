@@ -25,7 +25,7 @@ ONLY_IN = {
     "pokerkit": ("games.poker.phh_reader",),
     "pyspiel": ("integrations.",),
     "safetensors": ("storage.checkpoint",),
-    "stable_baselines3": ("integrations.sb3_env",),
+    "stable_baselines3": ("integrations.sb3_vec_env",),
     "rich": ("reports.watch_run",),
     "trackio": ("training.loggers.trackers",),
     "wandb": ("training.loggers.trackers",),

@@ -20,7 +20,7 @@ from poker_rl.learning import collectives
 from poker_rl.learning.gradient_steps import load_optimizer_moments
 from poker_rl.learning.learner_services import LearnerContext, LearnerServices
 from poker_rl.learning.opponents import OpponentSettings
-from poker_rl.nets.net_config import NetConfig
+from poker_rl.nets.net_interfaces import NetConfig
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player
 

@@ -53,7 +53,7 @@ from poker_rl.learning.learner_services import (
 from poker_rl.learning.memory_checks import check_memory
 from poker_rl.learning.rollout import Seating
 from poker_rl.nets.action_probs import masked_log_softmax, regret_matching
-from poker_rl.nets.net_config import get_value_net_config
+from poker_rl.nets.net_interfaces import get_value_net_config
 from poker_rl.players.network_player import RegretMatchingPlayer
 from poker_rl.players.player import Player, sample_from_probs
 

@@ -48,7 +48,7 @@ from poker_rl.learning.learner_services import (
     SharingAndSeatingSettings,
 )
 from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING, DecisionsToMake, RolloutBatch
-from poker_rl.nets.net_config import get_value_net_config
+from poker_rl.nets.net_interfaces import get_value_net_config
 from poker_rl.players.network_player import Critic, GreedyNetworkPlayer, NetworkPlayer
 from poker_rl.players.player import Player, mix_with_uniform
 
@@ -107,7 +107,7 @@ class DQN(NetworkLearner, SharingAndSeatingSettings):
             [self._replay_optimizer], context.device, self.services.timer
         )
         self._target_branch = ParallelBranch(context.device)
-        self._acting_networks = PerDecisionNetworks([self._q_network], self.services)
+        self._acting_networks = NetworkRouter([self._q_network], self.services)
 
     def run_iteration(self) -> dict[str, float]:
         """Play `rollout_steps` actions at every table and take the gradient steps that are due."""
@@ -212,7 +212,7 @@ class DQN(NetworkLearner, SharingAndSeatingSettings):
         }
 
 
-class PerDecisionNetworks:
+class NetworkRouter:
     """Networks of a learner, such as best response and average policy; each decision uses one.
 
     `modules` are the networks, of K replicas each. A GPU runs all replicas of all networks for all

@@ -23,7 +23,7 @@ import numpy as np
 import torch
 
 from poker_rl.algos.algorithm import Stateful
-from poker_rl.algos.dqn import DQN, PerDecisionNetworks
+from poker_rl.algos.dqn import DQN, NetworkRouter
 from poker_rl.config.input_checks import Probability
 from poker_rl.learning.average_policy_network import AveragePolicyNetwork, AveragePolicySettings
 from poker_rl.learning.gradient_steps import CapturedUpdates
@@ -53,7 +53,7 @@ class NFSP(DQN):
             context.device,
             self.services.timer,
         )
-        self._acting_networks = PerDecisionNetworks(
+        self._acting_networks = NetworkRouter(
             [self._q_network, self._average_policy.module], self.services
         )
         self.services.set_learning_seat_prob(self.eta)  # best responses play in learning seats

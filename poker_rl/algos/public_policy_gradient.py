@@ -85,7 +85,7 @@ class PublicPolicyGradient(NetworkLearner):
     def run_iteration(self) -> dict[str, float]:
         """Evaluate the policy on sampled boards, and fit the networks to sampled decisions."""
         player = self.services.build_player(self._actor)
-        boards = self._sampled_tree.evaluate_board_decisions(player, self.services.generator)
+        boards = self._sampled_tree.sample_and_evaluate_boards(player, self.services.generator)
         count = self.minibatches * self.batch_size
         weights = [board.explored_weights for board in boards]
         metrics = self._fit_actor(*self._sample_and_encode_decisions(boards, weights, count)[:3])

@@ -67,7 +67,7 @@ class SampledBoardEvaluator:
         self._cached_boards: dict[tuple[int, bytes], tuple[list[Board], np.ndarray]] = {}
         self._decisions: list[BoardDecisions] = []
 
-    def evaluate_board_decisions(
+    def sample_and_evaluate_boards(
         self, player: Player, generator: np.random.Generator
     ) -> list[BoardDecisions]:
         """Evaluate a player's actions on sampled boards; return all decisions on these boards."""
@@ -112,7 +112,7 @@ class SampledBoardEvaluator:
         # Divide by the number of boards that share no card with a given pair of hands.
         weights = weights / tree.boards.count_ways_to_deal_street(street_index)
         query = self._player, tree.streets[street_index].decision_records, boards
-        policies = list(chain.from_iterable(self.range_policy.iterate_board_policy_groups(*query)))
+        policies = list(chain.from_iterable(self.range_policy.iterate_board_policy_batches(*query)))
         values = np.zeros(reach.shape[1:])
         for policy, weight in zip(policies, weights.tolist(), strict=True):
             values += weight * self._evaluate_from_board(

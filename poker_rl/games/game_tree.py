@@ -56,7 +56,7 @@ class GameTree:
         level_arrays = _enumerate_nodes(game, deals)
         self.level_starts = np.cumsum([0] + [len(level) for level in level_arrays["seat"]])
         arrays: dict[str, Any] = {
-            name: _concatenate(level_arrays.pop(name)) for name in list(level_arrays)
+            name: _concatenate_records(level_arrays.pop(name)) for name in list(level_arrays)
         }
         owner = arrays["records"]["to_act"].astype(np.int8)
         order = np.argsort(owner, kind="stable")
@@ -245,7 +245,7 @@ def _enumerate_nodes(game: Game, deals: np.ndarray) -> dict[str, list[np.ndarray
     return level_arrays
 
 
-def _concatenate(arrays: list[np.ndarray]) -> np.ndarray:
+def _concatenate_records(arrays: list[np.ndarray]) -> np.ndarray:
     """Concatenate arrays; copy records as bytes, since NumPy would copy field by field."""
     dtype = arrays[0].dtype
     if dtype.names is not None:

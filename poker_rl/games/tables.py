@@ -59,7 +59,7 @@ class Tables:
         self.records = np.ascontiguousarray(records)
         self._all_rows = np.arange(len(records))
 
-    def run_compiled_loop(
+    def run_table_loop(
         self, loop: Any, rows: np.ndarray | None, *arrays: np.ndarray | None, rule: str = ""
     ) -> Any:
         """Run a loop of `table_loops` and return its result; see `compile_loop` for `rule`."""
@@ -85,7 +85,7 @@ class Tables:
             variants: index of the definition for each deck, [B] or one integer for all.
         """
         if decks is None:
-            self.run_compiled_loop(deal_loop, rows)
+            self.run_table_loop(deal_loop, rows)
             return
         rows = self._resolve_rows(rows)
         decks = np.broadcast_to(decks, (len(rows), decks.shape[-1]))
@@ -93,7 +93,7 @@ class Tables:
         check_decks(self.game, decks, variants)
         self.records["deck"][rows, : decks.shape[1]] = decks
         self.records["variant"][rows] = variants
-        self.run_compiled_loop(table_rule_loop, rows, rule="start")
+        self.run_table_loop(table_rule_loop, rows, rule="start")
 
     def gather_definitions(self) -> np.ndarray:
         """Return the definition in play at each table, [B] records."""
@@ -113,7 +113,7 @@ class Tables:
         if not size:
             raise ConfigError(f"game: {self.game.name} has no rule `{rule}`")
         out = np.zeros((len(self._resolve_rows(rows)), size), dtype)
-        self.run_compiled_loop(loop, rows, out, rule=rule)
+        self.run_table_loop(loop, rows, out, rule=rule)
         return out
 
     def observe(self, rows: np.ndarray | None = None) -> np.ndarray:
@@ -124,7 +124,7 @@ class Tables:
     def write_observations(self, out: np.ndarray, *, sorted_suits: bool = False) -> None:
         """Write observations into `out` [B, W], with suits in canonical order if `sorted_suits`."""
         rule = "observe_sorted" if sorted_suits else "observe"
-        self.run_compiled_loop(acting_seat_output_rule_loop, None, out, rule=rule)
+        self.run_table_loop(acting_seat_output_rule_loop, None, out, rule=rule)
 
     def observe_history(self, rows: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """Return the actions so far as each seat to act sees them, oldest first.
@@ -138,9 +138,9 @@ class Tables:
         count = len(self._resolve_rows(rows))
         lengths = np.empty(count, np.int64)
         no_steps = np.empty((count, 0, step_size), np.float32)
-        self.run_compiled_loop(observe_history_loop, rows, no_steps, lengths)
+        self.run_table_loop(observe_history_loop, rows, no_steps, lengths)
         out = np.zeros((count, int(lengths.max(initial=0)), step_size), np.float32)
-        self.run_compiled_loop(observe_history_loop, rows, out, lengths)
+        self.run_table_loop(observe_history_loop, rows, out, lengths)
         return out, lengths
 
     def observe_hidden_cards(
@@ -165,20 +165,20 @@ class Tables:
         """Redeal at random the cards that each seat to act cannot see; random states advance."""
         if not hasattr(self.game.rules, "resample_hidden_cards"):
             raise ConfigError(f"game: {self.game.name} has no rule `resample_hidden_cards`")
-        self.run_compiled_loop(table_rule_loop, None, rule="resample_hidden_cards")
+        self.run_table_loop(table_rule_loop, None, rule="resample_hidden_cards")
 
     def step(self, actions: np.ndarray, rows: np.ndarray | None = None) -> None:
         """Play one action at each table; actions are [B]."""
         rows = self._resolve_rows(rows)
         if len(actions) != len(rows):
             raise ValueError(f"{len(actions)} actions for {len(rows)} tables")
-        if self.run_compiled_loop(step_loop, rows, np.ascontiguousarray(actions, np.int64)):
+        if self.run_table_loop(step_loop, rows, np.ascontiguousarray(actions, np.int64)):
             raise self._illegal_action_error(actions, rows)
 
     def replay(self, action_lines: np.ndarray, move_counts: np.ndarray) -> None:
         """Play the first `move_counts[i]` actions of row `action_lines[i]` at each table i."""
         arrays = action_lines.astype(np.int64), move_counts.astype(np.int64)
-        if self.run_compiled_loop(replay_loop, None, *arrays):
+        if self.run_table_loop(replay_loop, None, *arrays):
             raise self._illegal_action_error(["of a line"] * len(action_lines), self._all_rows)
 
     def _illegal_action_error(
@@ -211,7 +211,7 @@ class Tables:
         [B], 1 where a hand has just ended, else 0.
         """
         arrays = actions, seats, observations, legal_masks, payoffs, is_over
-        if self.run_compiled_loop(step_autoreset_loop, None, *arrays):
+        if self.run_table_loop(step_autoreset_loop, None, *arrays):
             raise self._illegal_action_error(actions, self._all_rows)
 
 

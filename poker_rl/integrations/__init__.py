@@ -1,7 +1,7 @@
 """Environments of the games for other libraries, and players with networks from other libraries.
 
 `pettingzoo` has an environment in which every seat is an agent; `gymnasium` has environments in
-which one seat learns against fixed players, and `sb3_env` adapts them for Stable-Baselines3.
+which one seat learns against fixed players, and `sb3_vec_env` adapts them for Stable-Baselines3.
 `players_from_pytorch` turns trained networks into players. `games_to_openspiel` converts games of
 this program to games of OpenSpiel, and `games_from_openspiel` converts in the other direction. If
 Gymnasium is installed (`pip install 'poker-rl[gym]'`), importing this package registers every game

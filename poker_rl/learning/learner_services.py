@@ -18,7 +18,7 @@ from poker_rl.learning.opponents import OpponentSettings
 from poker_rl.learning.rollout import DecisionsToMake, Rollout, Seating
 from poker_rl.nets.action_probs import masked_softmax
 from poker_rl.nets.legal_output_layer import LegalActions, list_legal_actions_if_few
-from poker_rl.nets.net_config import NetConfig, NetDimensions, get_value_net_config
+from poker_rl.nets.net_interfaces import NetConfig, NetDimensions, get_value_net_config
 from poker_rl.nets.observation_encoders import HiddenCardEncoder, ObservationEncoder
 from poker_rl.players.network_player import (
     Critic,

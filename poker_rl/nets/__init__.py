@@ -9,7 +9,7 @@ from poker_rl.nets.action_probs import masked_log_softmax, masked_softmax
 from poker_rl.nets.amount_net import AmountNetConfig
 from poker_rl.nets.dense import MLPConfig
 from poker_rl.nets.history_net import HistoryNetConfig
-from poker_rl.nets.net_config import FeatureEncoder, NetConfig, NetDimensions
+from poker_rl.nets.net_interfaces import FeatureEncoder, NetConfig, NetDimensions
 from poker_rl.nets.weight_ema import WeightEMA
 
 __all__ = [

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn.functional import logsigmoid
 
 from poker_rl.config.input_checks import ConfigError, PositiveInt
-from poker_rl.nets.net_config import Features, NetConfig, NetDimensions, get_value_net_config
+from poker_rl.nets.net_interfaces import Features, NetConfig, NetDimensions, get_value_net_config
 
 FIRST_RAISE_ACTION = 2  # action k >= 2 raises to k chips
 MIN_DENSITY_WIDTH = 1e-3  # smallest width of a density, as a share of the range of log-amounts

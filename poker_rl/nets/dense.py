@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from poker_rl.config.input_checks import ConfigError, PositiveInt
 from poker_rl.nets.legal_output_layer import LegalActions, compute_legal_logits
-from poker_rl.nets.net_config import Features, NetDimensions
+from poker_rl.nets.net_interfaces import Features, NetDimensions
 from poker_rl.nets.sparse_inputs import SparseLinearFunction, find_nonzeros_if_sparse
 
 InitScheme = Literal["orthogonal", "torch"]

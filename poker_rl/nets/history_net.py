@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from poker_rl.config.input_checks import ConfigError, PositiveInt
 from poker_rl.nets.dense import ACTIVATIONS, ActivationName, InitScheme, ReplicatedMLP, build_mlp
 from poker_rl.nets.lstm_prefix_tree import run_prefix_lstm
-from poker_rl.nets.net_config import FeatureKind, NetDimensions
+from poker_rl.nets.net_interfaces import FeatureKind, NetDimensions
 
 MAX_ROWS = 2**15  # sequences in one call of PyTorch's LSTM: about 2 GB for 48 steps and 64 units
 

@@ -21,7 +21,7 @@ from poker_rl.games.table_loops import (
     output_rule_loop,
 )
 from poker_rl.games.tables import Tables, tables_from_records
-from poker_rl.nets.net_config import NO_HISTORY, FeatureEncoder, FeatureKind, Features
+from poker_rl.nets.net_interfaces import NO_HISTORY, FeatureEncoder, FeatureKind, Features
 
 HISTORY_STEPS = 48  # largest number of actions in a history; older actions are left out
 
@@ -112,7 +112,7 @@ class HiddenCardEncoder:
             return cards
         comparisons = np.empty((len(records), self._comparisons), np.uint8)
         rule = "write_hidden_hand_comparisons"
-        tables.run_compiled_loop(output_rule_loop, None, comparisons, rule=rule)
+        tables.run_table_loop(output_rule_loop, None, comparisons, rule=rule)
         return np.concatenate([cards, comparisons], 1)
 
 
@@ -143,7 +143,7 @@ def _make_log_chips_encoder(game: Game) -> tuple[int, EncodeFunction]:
     logarithms = np.log1p(np.arange(largest_pot + 1, dtype=np.float32)) / np.log1p(largest_stack)
 
     def encode(tables: Tables, out: np.ndarray) -> None:
-        tables.run_compiled_loop(observe_sorted_log_chips_loop, None, logarithms, out)
+        tables.run_table_loop(observe_sorted_log_chips_loop, None, logarithms, out)
 
     return game.observation_size, encode
 
@@ -155,7 +155,7 @@ def _make_hand_strength_encoder(game: Game) -> tuple[int, EncodeFunction]:
 
     def encode(tables: Tables, out: np.ndarray) -> None:
         encode_observation(tables, out[:, :size])
-        tables.run_compiled_loop(output_rule_loop, None, out[:, size:], rule="write_hand_features")
+        tables.run_table_loop(output_rule_loop, None, out[:, size:], rule="write_hand_features")
 
     return size + HAND_FEATURE_COUNT, encode
 
@@ -209,7 +209,7 @@ def _make_history_encoder(game: Game) -> tuple[int, EncodeFunction]:
         steps = out[:, :history_size].reshape(len(out), HISTORY_STEPS, game.history_step_size)
         steps[:] = 0  # writes into `out`, of which `steps` is a view
         scratch = tables.records["rank"].copy()  # the rule `observe_history` overwrites this field
-        tables.run_compiled_loop(observe_history_loop, None, steps, np.empty(len(out), np.int64))
+        tables.run_table_loop(observe_history_loop, None, steps, np.empty(len(out), np.int64))
         tables.records["rank"] = scratch
         encode_table(tables, out[:, history_size:])
 

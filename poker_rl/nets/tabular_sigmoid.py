@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from poker_rl.config.input_checks import ConfigError, NonNegativeFloat
-from poker_rl.nets.net_config import FeatureKind, NetDimensions
+from poker_rl.nets.net_interfaces import FeatureKind, NetDimensions
 
 
 @dataclass(kw_only=True, frozen=True)

@@ -19,7 +19,7 @@ from poker_rl.evaluation.agreement_with_recorded_hands import (
     to_full_game_player,
 )
 from poker_rl.games.poker.display.view import DisplayedPoker
-from poker_rl.games.poker.phh_reader import RecordedDecisions, read_decisions
+from poker_rl.games.poker.phh_reader import RecordedDecisions, read_recorded_decisions
 from poker_rl.games.poker.phh_writer import check_phh_support
 from poker_rl.play.move_grades import choose_grade_word, explain_grades
 from poker_rl.players.player import Player
@@ -69,12 +69,14 @@ def print_and_save_review(
         player = to_full_game_player(game, load_player(spec, game, device, option_dirs))
         player_name = resolve_spec(spec)
     with error_prefix("hands"):
-        decisions = read_decisions(Path(config.hands), full_game, config.seat, config.round_amounts)
+        decisions = read_recorded_decisions(
+            Path(config.hands), full_game, config.seat, config.round_amounts
+        )
     if config.out is not None:
         prepare_output_file("out", Path(config.out), config.overwrite)
     rows = build_grade_rows(full_game, player, decisions)
     heading = f"{config.hands}, {full_game.name}: {len(rows):,} decisions graded by {player_name}"
-    tables = [build_summary(full_game, player, player_name, decisions, rows)]
+    tables = [build_recorded_player_table(full_game, player, player_name, decisions, rows)]
     left_out = build_left_out_table(decisions)
     tables += [left_out] * (len(left_out.rows) > 1)
     worst = sorted(rows, key=lambda row: (-(row["cost"] or 0), row["probability"]))
@@ -134,7 +136,7 @@ def build_grade_rows(
     return rows
 
 
-def build_summary(
+def build_recorded_player_table(
     game: DisplayedPoker,
     player: Player,
     player_name: str,

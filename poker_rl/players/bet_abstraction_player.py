@@ -19,7 +19,7 @@ from poker_rl.config.input_checks import ConfigError
 from poker_rl.games.game import Game, jit
 from poker_rl.games.poker.betting import compute_raise_to
 from poker_rl.games.poker.table_dtypes import RAISE
-from poker_rl.nets.net_config import SEPARABLE_FEATURES
+from poker_rl.nets.net_interfaces import SEPARABLE_FEATURES
 from poker_rl.players.network_player import NetworkPlayer
 from poker_rl.players.player import Player, PlayerWrapper, player_from_dict
 

@@ -21,7 +21,7 @@ from poker_rl.games.game_tree import get_tree
 from poker_rl.games.tables import tables_from_records
 from poker_rl.nets.action_probs import masked_softmax, regret_matching
 from poker_rl.nets.legal_output_layer import LegalActions, list_legal_actions_if_few
-from poker_rl.nets.net_config import NetConfig, NetDimensions, get_value_net_config
+from poker_rl.nets.net_interfaces import NetConfig, NetDimensions, get_value_net_config
 from poker_rl.nets.observation_encoders import ObservationEncoder
 from poker_rl.nets.precision import use_full_precision
 from poker_rl.nets.replicas import clone_replica_slice, forward_by_replica

@@ -64,7 +64,7 @@ def load_player(
     set_one_thread_by_default()
     if (bot_name := find_bot_name(spec)) is not None:
         config = load_bot_config(bot_name, option_folders)
-        return load_bot(spec, config, game, device, option_folders)
+        return build_bot(spec, config, game, device, option_folders)
     path, name, instance, is_greedy = parse_trained_player_spec(spec)
     name, player = next(iter(load_players_of_snapshot(path, game, device, name).items()))
     if player.instance_count > 1 or instance is not None:
@@ -91,7 +91,7 @@ def load_search_base_player(
         return load_player(spec, game, option_folders=option_folders)
 
 
-def load_bot(
+def build_bot(
     spec: str,
     config: Mapping[str, Any],
     game: Game,

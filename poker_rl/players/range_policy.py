@@ -24,7 +24,7 @@ from poker_rl.games.public.tree import Board, BoardEnumerator, check_heads_up_po
 from poker_rl.games.tables import tables_from_records
 from poker_rl.nets.cpu_gpu_transfers import copy_to_device, start_copy_to_host
 from poker_rl.nets.dense import ACTIVATIONS, ReplicatedMLP
-from poker_rl.nets.net_config import SEPARABLE_FEATURES
+from poker_rl.nets.net_interfaces import SEPARABLE_FEATURES
 from poker_rl.nets.precision import use_full_precision
 from poker_rl.nets.replicas import slice_replicas
 from poker_rl.players.network_player import NetworkPlayer, get_network_index
@@ -117,7 +117,7 @@ class RangePolicyQuery:
             probs[rows] = compute_checked_probs(self._game, player, tables[rows])
         return probs.reshape(len(states), hand_count, self._game.action_count)
 
-    def iterate_board_policy_groups(
+    def iterate_board_policy_batches(
         self,
         player: Player,
         states: np.ndarray,

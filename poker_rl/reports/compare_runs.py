@@ -157,7 +157,7 @@ def collect_group_scores(
         for group in comparison.groups if measure in comparison.measures else ():
             scores = []
             for run in group.counted_runs:
-                if (value := comparison.get_value(run, measure)) is None:
+                if (value := comparison.get_last_value(run, measure)) is None:
                     continue
                 iterations, values = run.get_curve(measure, "iterations")
                 if len(comparisons) > 1 and iterations[0] > 0:

@@ -125,13 +125,13 @@ class Comparison:
             return run.get_last_x(self.config.x_axis) >= self.config.x_value
         return run.status == "finished" or self.config.unfinished
 
-    def get_value(self, run: RunData, measure: str) -> float | None:
+    def get_last_value(self, run: RunData, measure: str) -> float | None:
         """Return a run's last value of a measure up to `x_value`; None if there is none."""
-        return run.get_value(measure, self.config.x_axis, self.config.x_value)
+        return run.get_last_value(measure, self.config.x_axis, self.config.x_value)
 
     def list_values_of_counted_runs(self, group: RunGroup, measure: str) -> list[float]:
         """Return the value of a measure in each of the group's counted runs that recorded it."""
-        values = (self.get_value(run, measure) for run in group.counted_runs)
+        values = (self.get_last_value(run, measure) for run in group.counted_runs)
         return [value for value in values if value is not None]
 
     def compute_mean(self, group: RunGroup, tag: str) -> float | None:
@@ -282,7 +282,7 @@ class Comparison:
                 "folder": str(run.folder),
                 "status": run.status,
                 "counted": run in group.counted_runs,
-                "values": {measure: self.get_value(run, measure) for measure in self.measures},
+                "values": {measure: self.get_last_value(run, measure) for measure in self.measures},
             }
             for group in self.groups
             for run in group.runs

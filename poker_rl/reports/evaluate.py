@@ -26,7 +26,7 @@ from poker_rl.evaluation.matches.winnings_and_playing_style import measure_winni
 from poker_rl.evaluation.player_evaluator import PlayerEvaluator
 from poker_rl.evaluation.result import Result
 from poker_rl.games.game import Game
-from poker_rl.games.poker.phh_reader import read_decisions
+from poker_rl.games.poker.phh_reader import read_recorded_decisions
 from poker_rl.games.public.tree import check_heads_up_poker
 from poker_rl.players.opponent_file_copies import OpponentFileCopies
 from poker_rl.players.player import Player
@@ -237,7 +237,7 @@ def measure_agreement_with_hands(
         return [], ""
     with error_prefix("hands"):
         full_game, options = allow_all_amounts(game), (config.hands_seat, config.round_amounts)
-        decisions = read_decisions(Path(config.hands), full_game, *options)
+        decisions = read_recorded_decisions(Path(config.hands), full_game, *options)
         kind = f"hands of {config.hands_seat or 'all players'}"
         results = [
             result

@@ -41,7 +41,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 EVALUATIONS_FOLDER = "evaluations"
-LISTED_PREFIXES = ("against/", BOUND_PREFIX, "table")  # sampled measures that `read_reports` keeps
+LISTED_PREFIXES = (
+    "against/",
+    BOUND_PREFIX,
+    "table",
+)  # sampled measures that `iterate_reports` keeps
 MAX_FIGURE_NAME_LENGTH = 100  # characters of a file name
 RowBuilder = Callable[[Sequence[Result], str | None], TextRows]
 
@@ -183,7 +187,7 @@ def save_results(
     write_text_atomically(Path(f"{path_without_suffix}.csv"), to_csv(rows))
 
 
-def read_reports(folder: Path) -> Iterator[tuple[str, list[Result], str | None, int | None]]:
+def iterate_reports(folder: Path) -> Iterator[tuple[str, list[Result], str | None, int | None]]:
     """Yield (heading, results, headline player, decisions) of each report, oldest first.
 
     The results are exploitability, its lower bounds, and winnings in matches and at mixed tables.
@@ -224,7 +228,7 @@ def print_reports(config: EvaluateConfig) -> None:
 def read_and_format_reports(folder: Path) -> str:
     """Return a table of exploitability and matches for each report in a folder, oldest first."""
     texts = []
-    for heading, results, headline_player, _ in read_reports(folder):
+    for heading, results, headline_player, _ in iterate_reports(folder):
         table = TextTable(build_long_rows(results, headline_player))
         text = format_for_terminal([table], list_names_in_results(results))
         texts.append(f"{wrap_line(heading)}\n\n{text}")

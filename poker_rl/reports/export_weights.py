@@ -35,7 +35,7 @@ from poker_rl.players.player_loader import (
     read_headline_player_name,
     resolve_file_and_player,
 )
-from poker_rl.reports.evaluation_reports import EVALUATIONS_FOLDER, read_reports
+from poker_rl.reports.evaluation_reports import EVALUATIONS_FOLDER, iterate_reports
 from poker_rl.reports.run_data import read_run
 from poker_rl.reports.table_formats import escape_markdown, format_markdown_table
 from poker_rl.storage.checkpoint import (
@@ -94,7 +94,7 @@ def list_newest_player_results(snapshot: Path, player_name: str) -> list[Result]
     """
     run = snapshot.parents[1]
     results = read_run(run).list_last_results() if snapshot == find_newest_snapshot(run) else []
-    for _, report_results, _, decisions in read_reports(run / EVALUATIONS_FOLDER):
+    for _, report_results, _, decisions in iterate_reports(run / EVALUATIONS_FOLDER):
         results += report_results if decisions == int(snapshot.stem) else []
     return list({result.tag: result for result in results if result.player == player_name}.values())
 

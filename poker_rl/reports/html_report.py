@@ -30,7 +30,7 @@ from poker_rl.players.player import Player, compute_checked_probs, sample_from_p
 from poker_rl.players.player_loader import CPU, load_player, load_players_of_snapshot
 from poker_rl.reports.compare_runs import build_game_comparisons, draw_comparison
 from poker_rl.reports.comparison import CompareConfig, format_minutes
-from poker_rl.reports.evaluation_reports import EVALUATIONS_FOLDER, read_reports
+from poker_rl.reports.evaluation_reports import EVALUATIONS_FOLDER, iterate_reports
 from poker_rl.reports.run_data import (
     TARGET_SUFFIX,
     RunData,
@@ -117,7 +117,7 @@ def render_run(
     if run.curves:
         yield create_html_element("h3", "Curves and policies")
         yield from render_run_figures(run, game, players)
-    if reports := list(read_reports(run.folder / EVALUATIONS_FOLDER)):
+    if reports := list(iterate_reports(run.folder / EVALUATIONS_FOLDER)):
         yield create_html_element("h3", "Evaluations")
         for heading, results, headline_player, _ in reports:
             yield create_html_element("p", heading, class_="note")
@@ -147,7 +147,9 @@ def format_run_facts(run: RunData, snapshot: Path | None) -> str:
     """Return a line of options, seed, status, decisions, minutes, snapshot and machine of a run."""
     facts = [f"{key} {name}" for key, name in run.config["names"].items() if name is not None]
     facts += [f"seed {run.seed}", run.status, f"{run.get_last_x('decisions'):,.0f} decisions"]
-    facts.append(f"{format_minutes((run.get_value('seconds', 'decisions') or 0) / 60)} minutes")
+    facts.append(
+        f"{format_minutes((run.get_last_value('seconds', 'decisions') or 0) / 60)} minutes"
+    )
     if snapshot is not None:
         facts.append(f"players of the snapshot at {int(snapshot.stem):,} decisions")
     return ", ".join([*facts, run.machine])

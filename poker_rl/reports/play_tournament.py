@@ -42,8 +42,8 @@ from poker_rl.evaluation.matches.tournament_lineups_and_ranking import (
 from poker_rl.games.game import Game
 from poker_rl.players.player import Player
 from poker_rl.players.player_loader import (
+    build_bot,
     find_bot_name,
-    load_bot,
     load_bot_config,
     load_player,
     resolve_and_check_distinct_specs,
@@ -59,7 +59,7 @@ from poker_rl.storage.disk import (
     write_text_atomically,
 )
 from poker_rl.storage.terminal_printing import create_progress_bar, print_line
-from poker_rl.training.process_pool import run_tasks_in_pool
+from poker_rl.training.process_pool import run_tasks_as_completed
 from poker_rl.training.rank_and_device import prepare_process
 from poker_rl.training.signals import let_ctrl_c_kill_process
 
@@ -188,7 +188,7 @@ class Tournament:
             self.players: list[Player] = [
                 load_player(name, self.game, self.device)
                 if bot_config is None
-                else load_bot(name, bot_config, self.game, self.device)
+                else build_bot(name, bot_config, self.game, self.device)
                 for name, bot_config in plan.players.items()
             ]
 
@@ -235,7 +235,7 @@ def play_missing_tables(tournament: Tournament, workers: int) -> None:
     played: Iterable[object] = map(tournament.play_and_save_table, missing)
     if workers > 1:
         parts = tournament.plan, tournament.folder, tournament.device.type
-        played = run_tasks_in_pool(partial(_create_table_task, *parts), missing, workers)
+        played = run_tasks_as_completed(partial(_create_table_task, *parts), missing, workers)
     finished = count - len(missing)
     with create_progress_bar(count, "tables", initial=finished, disable=not missing) as bar:
         for _ in played:

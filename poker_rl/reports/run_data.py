@@ -117,7 +117,7 @@ class RunData:
         x_values, last_row = np.unique(x_values[rows], return_index=True)
         return x_values, values[rows[last_row]]
 
-    def get_value(self, name: str, x_axis: str, x_value: float | None = None) -> float | None:
+    def get_last_value(self, name: str, x_axis: str, x_value: float | None = None) -> float | None:
         """Return the last value of a tag or measure up to `x_value`; None if there is none."""
         x_values, values = self.get_curve(name, x_axis)
         values = values[x_values <= (np.inf if x_value is None else x_value)]
@@ -131,10 +131,10 @@ class RunData:
         """Return the last value of each measure of each player, with interval, unit and kind."""
         results = []
         for tag in self.curves:
-            value = self.get_value(tag, "decisions")
+            value = self.get_last_value(tag, "decisions")
             if tag.startswith("eval/") and not tag.endswith("/half_width") and value is not None:
                 _, player, measure = tag.split("/", 2)
-                half_width = self.get_value(f"{tag}/half_width", "decisions")
+                half_width = self.get_last_value(f"{tag}/half_width", "decisions")
                 unit, kind = self.get_unit_and_kind(tag)
                 results.append(Result(player, measure, value, half_width, unit, kind))
         return results

@@ -40,7 +40,7 @@ def open_pool(
             process.join()
 
 
-def run_tasks_in_pool(
+def run_tasks_as_completed(
     create_task_runner: Callable[[], TaskRunner], tasks: Sequence[int], workers: int
 ) -> Iterator[int]:
     """Run tasks in a pool of processes, and yield the number of each finished task.

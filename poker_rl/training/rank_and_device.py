@@ -17,7 +17,7 @@ from poker_rl.config.target_classes import split_target_and_settings
 from poker_rl.config.threads_and_numba_cache import count_cores, set_threads
 from poker_rl.games.game import Game
 from poker_rl.learning import collectives
-from poker_rl.nets.net_config import NetConfig, NetDimensions
+from poker_rl.nets.net_interfaces import NetConfig, NetDimensions
 from poker_rl.nets.observation_encoders import ObservationEncoder
 
 # Settings that determine the number of rows (decisions) in a call of a network. The first one that

@@ -46,7 +46,7 @@ def test_advantages_on_all_boards_are_exact(game):
     policy = random_policy(tree, 1)
     sampled_tree = SampledBoardEvaluator(game, merge_suits=False, board_count=100, exploration=0.0)
     player, generator = TabularPlayer(game, policy), np.random.default_rng(0)
-    board_decisions = sampled_tree.evaluate_board_decisions(player, generator)
+    board_decisions = sampled_tree.sample_and_evaluate_boards(player, generator)
     values = [compute_counterfactual_values(tree, policy, seat) for seat in range(2)]
     visits, weights = np.zeros(tree.infoset_count, int), np.zeros(tree.infoset_count)
     for decisions in board_decisions:
@@ -85,7 +85,7 @@ def test_mean_advantages_over_sampled_boards_are_exact():
 
     def measure(count):
         sampled_tree = SampledBoardEvaluator(game, False, count, exploration=0.5)
-        boards = sampled_tree.evaluate_board_decisions(player, generator)
+        boards = sampled_tree.sample_and_evaluate_boards(player, generator)
         return next(board.advantages for board in boards if board.street_index == 0)
 
     samples = np.array([measure(2) for _ in range(400)])

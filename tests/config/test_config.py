@@ -215,9 +215,9 @@ def test_plugin_may_name_only_classes_that_it_defines(tmp_path, monkeypatch):
 
 def test_error_names_a_missing_optional_package(monkeypatch):
     monkeypatch.setitem(sys.modules, "stable_baselines3.common.vec_env", None)
-    monkeypatch.delitem(sys.modules, "poker_rl.integrations.sb3_env", raising=False)
-    with pytest.raises(ConfigError, match=r"sb3_env can't be imported: .*stable_baselines"):
-        load_class("poker_rl.integrations.sb3_env.SB3VecEnv")
+    monkeypatch.delitem(sys.modules, "poker_rl.integrations.sb3_vec_env", raising=False)
+    with pytest.raises(ConfigError, match=r"sb3_vec_env can't be imported: .*stable_baselines"):
+        load_class("poker_rl.integrations.sb3_vec_env.SB3VecEnv")
 
 
 @dataclass

@@ -176,7 +176,7 @@ def query_policies(player, definition, street):
         board = tree.boards.list_next_boards(board, i)[-1]
     boards = tree.boards.list_next_boards(board, street)[:7]
     arguments = player, tree.streets[street].decision_records, boards, lambda rows: None
-    groups = tree.range_policy.iterate_board_policy_groups(*arguments)
+    groups = tree.range_policy.iterate_board_policy_batches(*arguments)
     policies = [policy for group in groups for policy in group]
     assert [policy.board for policy in policies] == boards
     rows = [policy.hands.representative_of_hand for policy in policies]

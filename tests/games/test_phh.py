@@ -13,7 +13,11 @@ from random_games import game, play
 from poker_rl.config import ConfigError
 from poker_rl.evaluation.agreement_with_recorded_hands import allow_all_amounts
 from poker_rl.games.hand_history import hand_history_from_record, replay_hand
-from poker_rl.games.poker.phh_reader import FRACTION_OF_CHIP, iterate_histories, read_decisions
+from poker_rl.games.poker.phh_reader import (
+    FRACTION_OF_CHIP,
+    iterate_histories,
+    read_recorded_decisions,
+)
 from poker_rl.games.poker.phh_writer import format_phh
 
 STACK_GAMES = [
@@ -98,7 +102,7 @@ def test_exported_hands_are_read_back_unchanged(definition, tmp_path):
         for hand, won in played
     )
     path.write_text("\n".join(f"[{number}]\n{text}" for number, text in enumerate(texts)))
-    read = read_decisions(path, full_game)
+    read = read_recorded_decisions(path, full_game)
     assert not read.left_out
     assert len(read.actions) == len(read.records) == sum(len(hand.actions) for hand, _ in played)
     for (hand, won), recorded in zip(played, read.hands, strict=True):
@@ -113,23 +117,23 @@ def test_exported_hands_are_read_back_unchanged(definition, tmp_path):
 
 def test_hands_that_a_game_cannot_express_are_left_out_with_reason():
     names = [name for name, _ in iterate_histories(HANDS)]
-    read = read_decisions(HANDS, SIX_SEATS)
+    read = read_recorded_decisions(HANDS, SIX_SEATS)
     assert [hand.name for hand in read.hands] == [names[1]]
     reasons = (FRACTION_OF_CHIP, "5 seats", "variant PO", "other starting stacks")
     left_out = [[name] for name in (names[0], *names[2:])]
     assert read.left_out == dict(zip(reasons, left_out, strict=True))
     assert set(read.records["to_act"].tolist()) == {5}  # the only seat with known cards
-    rounded = read_decisions(HANDS, SIX_SEATS, round_amounts=True).hands
+    rounded = read_recorded_decisions(HANDS, SIX_SEATS, round_amounts=True).hands
     assert [hand.rounded_amounts for hand in rounded] == [1, 0]
     assert rounded[0].records["paid"][1, 2] in (4, 5)  # 225 / 50 = 4.5 chips of the game
-    exact = read_decisions(HANDS, SAME_STAKES).hands
+    exact = read_recorded_decisions(HANDS, SAME_STAKES).hands
     assert [hand.rounded_amounts for hand in exact] == [0, 0]
     assert exact[0].records["paid"][1, 2] == 225
 
 
 @pytest.mark.parametrize("name", ["Fay", "6", "p6"])
 def test_read_decisions_selects_a_player_by_name_or_number(name):
-    read = read_decisions(HANDS, SIX_SEATS, name)
+    read = read_recorded_decisions(HANDS, SIX_SEATS, name)
     assert read.actions.tolist() == [16, 34]  # chips put in over the whole hand
     (hand,) = read.hands
     assert hand.players[read.records["to_act"][0]] == "Fay"
@@ -153,10 +157,10 @@ def test_hands_that_break_the_rules_are_left_out(change, tmp_path):
     assert change[0] in text
     path = tmp_path / "a.phh"
     path.write_text(text)
-    assert len(read_decisions(path, SIX_SEATS).hands) == 1
+    assert len(read_recorded_decisions(path, SIX_SEATS).hands) == 1
     path.write_text(text.replace(*change))
     with pytest.raises(ConfigError, match=r"has no hand of nolimit_holdem_6p \(left out: "):
-        read_decisions(path, SIX_SEATS)
+        read_recorded_decisions(path, SIX_SEATS)
 
 
 @pytest.mark.parametrize(
@@ -166,9 +170,9 @@ def test_files_of_other_formats_are_refused(content, tmp_path):
     for name in ("a.phh", "a.phhs"):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ConfigError, match="is no hand history in the format PHH"):
-            read_decisions(tmp_path / name, SIX_SEATS)
+            read_recorded_decisions(tmp_path / name, SIX_SEATS)
     with pytest.raises(ConfigError, match="no such file"):
-        read_decisions(tmp_path / "b.phh", SIX_SEATS)
+        read_recorded_decisions(tmp_path / "b.phh", SIX_SEATS)
 
 
 def test_replay_script_reports_different_chips(tmp_path, capsys):

@@ -18,7 +18,7 @@ from poker_rl.evaluation.agreement_with_recorded_hands import (
     measure_recorded_decisions,
     to_full_game_player,
 )
-from poker_rl.games.poker.phh_reader import read_decisions
+from poker_rl.games.poker.phh_reader import read_recorded_decisions
 from poker_rl.games.poker.table_dtypes import CALL
 from poker_rl.play.review_recorded_hands import build_grade_rows
 from poker_rl.players import load_player
@@ -65,7 +65,7 @@ def test_player_agrees_fully_only_with_its_own_hands(capsys):
 def test_log_likelihood_is_a_mean_over_decisions():
     assert run_command(*EXPORT, "out=limit.phhs") == 0
     definition = game("limit_holdem")
-    decisions = read_decisions(Path("limit.phhs"), definition, "call")
+    decisions = read_recorded_decisions(Path("limit.phhs"), definition, "call")
     player = load_player("lhe_ppo", definition)
     taken = player.action_probs(decisions.records)[range(len(decisions.actions)), decisions.actions]
     results = measure_recorded_decisions(definition, player, "p", decisions, "hands of call")
@@ -100,7 +100,7 @@ def test_grade_follows_the_known_cost():
             return values
 
     definition = game("nolimit_holdem_6p")
-    decisions = read_decisions(HANDS, definition, "Fay")
+    decisions = read_recorded_decisions(HANDS, definition, "Fay")
     rows = build_grade_rows(definition, Critic(game=definition), decisions)
     assert [(row["cost"], row["grade"]) for row in rows] == [(1, "mistake"), (0.2, "inaccuracy")]
 
@@ -120,7 +120,7 @@ def test_player_with_fixed_bet_sizes_grades_any_amount():
     full_game = allow_all_amounts(definition)
     arguments = ["game=nolimit_holdem", "player=pot_odds", "hands=3", "out=nolimit.phhs"]
     assert run_command("export", *arguments) == 0
-    decisions = read_decisions(Path("nolimit.phhs"), full_game)
+    decisions = read_recorded_decisions(Path("nolimit.phhs"), full_game)
     player = to_full_game_player(definition, player)
     probs = compute_action_type_probs(full_game, player, decisions.records)
     np.testing.assert_allclose(probs.sum(1), 1, atol=1e-5)

@@ -3,9 +3,9 @@
 import hashlib
 from pathlib import Path
 
+import add_pretrained_player as release
 import numpy as np
 import pytest
-import release_player as release
 import reproduce_apu
 import torch
 from benchmark_libraries import create_environment_benchmarks, create_range_showdown_benchmarks
@@ -31,7 +31,7 @@ def test_release_script_writes_the_headline_player_in_float16(monkeypatch):
     Path("player").mkdir()
     for constant in ("PRETRAINED_FOLDER", "SHIPPED_OPTION_DIR"):
         monkeypatch.setattr(release, constant, Path())
-    monkeypatch.setattr("sys.argv", ["release_player.py", str(run), "mine"])
+    monkeypatch.setattr("sys.argv", ["add_pretrained_player.py", str(run), "mine"])
     release.main()
     comment, target, file = Path("player/mine.yaml").read_text().splitlines()
     assert comment.startswith("# kuhn, by poker-rl train ")

@@ -22,7 +22,7 @@ from tiny_run import is_same, read_rows
 from poker_rl.config import ConfigError
 from poker_rl.storage import checkpoint
 from poker_rl.training import distributed_processes
-from poker_rl.training.process_pool import run_tasks_in_pool
+from poker_rl.training.process_pool import run_tasks_as_completed
 from poker_rl.training.rank_and_device import ProcessRank, prepare_process
 from poker_rl.training.run_checkpoints import remove_old_worker_files
 
@@ -198,7 +198,7 @@ def run_task(folder, task):
 
 
 def test_every_task_runs_once(tmp_path):
-    assert sorted(run_tasks_in_pool(partial(prepare, tmp_path), range(7), 2)) == list(range(7))
+    assert sorted(run_tasks_as_completed(partial(prepare, tmp_path), range(7), 2)) == list(range(7))
     files = [path.name.split("_") for path in tmp_path.iterdir()]
     assert sorted(int(task) for task, _ in files) == list(range(7))
     assert 1 <= len({process for _, process in files}) <= 2
@@ -215,7 +215,7 @@ def test_every_task_runs_once(tmp_path):
 )
 def test_failed_task_raises_its_error_and_ends_the_pool(task, error, message, tmp_path):
     with pytest.raises(error, match=message):
-        list(run_tasks_in_pool(partial(prepare, tmp_path), [0, task], 1))
+        list(run_tasks_as_completed(partial(prepare, tmp_path), [0, task], 1))
     assert [path.name.split("_")[0] for path in tmp_path.iterdir()] == ["0"]  # task 0 finished
 
 
@@ -227,11 +227,11 @@ def test_pool_ends_with_the_process_that_started_it(number, tmp_path):
         "from functools import partial\n"
         "from pathlib import Path\n"
         "from poker_rl.training.signals import let_ctrl_c_kill_process\n"
-        "from poker_rl.training.process_pool import run_tasks_in_pool\n"
+        "from poker_rl.training.process_pool import run_tasks_as_completed\n"
         "from test_distributed_processes import ENDLESS, prepare\n"
         "if __name__ == '__main__':\n"
         "    with let_ctrl_c_kill_process():\n"
-        "        list(run_tasks_in_pool(partial(prepare, Path('done')), [ENDLESS] * 2, 2))\n"
+        "        list(run_tasks_as_completed(partial(prepare, Path('done')), [ENDLESS] * 2, 2))\n"
     )
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     with default_signals():

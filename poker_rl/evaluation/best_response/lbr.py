@@ -197,7 +197,7 @@ class ResponderPlay:
             winnings[hand_rows] += next_values - values
         else:
             decision = self._get_player_decision(state, seat)
-            actions = self.sample_player_actions(state, hand_rows)
+            actions = self.sample_mean_policy_actions(state, hand_rows)
             next_values = decision.values[view_rows, np.searchsorted(decision.actions, actions)]
             winnings[hand_rows] += decision.mean_values[view_rows] - values
         for action in np.unique(actions):
@@ -296,7 +296,7 @@ class ResponderPlay:
             state.player_decision = PlayerDecision(actions, values, mean_values)
         return state.player_decision
 
-    def sample_player_actions(self, state: PublicState, hand_rows: np.ndarray) -> np.ndarray:
+    def sample_mean_policy_actions(self, state: PublicState, hand_rows: np.ndarray) -> np.ndarray:
         """Sample an action from the player's mean policy against each of `hand_rows`, [n]."""
         # One random number for all hands: most of them then face the same action, so that fewer
         # public states have to be evaluated.

@@ -106,7 +106,7 @@ class _PublicTreeWalk:
         """
         best_response_values, value = np.zeros(reach.shape), 0.0
         boards = self.tree.boards.list_next_boards(previous_board, street_index)
-        policies = self.tree.range_policy.iterate_board_policy_groups(
+        policies = self.tree.range_policy.iterate_board_policy_batches(
             self.player, self.tree.streets[street_index].decision_records, boards, self.on_progress
         )
         # Only boards of the last street are evaluated in threads. A thread with an earlier board
@@ -143,7 +143,9 @@ class _PublicTreeWalk:
         terminal_arrays = pack_terminal_arrays(street, self.tree.private_hands, board.cards)
         for seat in range(2):
             fill_terminal_values(terminal_arrays, seat, line_reach, best_response_values[:, seat])
-        value = _sum_first_seat_value(street.terminal_lines, line_reach, best_response_values)
+        value = _sum_first_seat_terminal_values(
+            street.terminal_lines, line_reach, best_response_values
+        )
         if len(street.continuing_lines):
             leaving_reach = line_reach[street.continuing_lines].transpose(1, 0, 2)
             next_street = street_index + 1, board, leaving_reach
@@ -155,7 +157,7 @@ class _PublicTreeWalk:
 
 
 @jit
-def _sum_first_seat_value(terminal_lines, reach, values):
+def _sum_first_seat_terminal_values(terminal_lines, reach, values):
     """Sum reach times value, both [lines, 2, H], over the first seat's hands at terminal lines."""
     value = 0.0
     for line in terminal_lines:

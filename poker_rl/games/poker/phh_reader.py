@@ -70,7 +70,7 @@ class RecordedDecisions:
         return RecordedDecisions(self.hands, self.left_out, *parts)
 
 
-def read_decisions(
+def read_recorded_decisions(
     path: Path, game: Game, player: str | None = None, round_amounts: bool = False
 ) -> RecordedDecisions:
     """Return the decisions in a file of hands, or in all such files below a folder.

@@ -38,13 +38,13 @@ def check_phh_support(game: Game) -> DisplayedPoker:
         first = game.variant_games[0]
         cards = len(first.ranks), len(first.suits), first.hole_cards, first.board_cards
         if cards == (MAX_RANKS, MAX_SUITS, 2, HOLDEM_BOARD_CARDS):
-            reason = describe_unsupported_bets(first)
+            reason = describe_unsupported_betting_rules(first)
         if reason is None:
             return game
     raise ConfigError(f"{game.name} can't be written as PHH: it {reason}")
 
 
-def describe_unsupported_bets(game: PokerGame) -> str | None:
+def describe_unsupported_betting_rules(game: PokerGame) -> str | None:
     """Return how the bets of hold'em differ from what PHH supports, or None if they don't."""
     blinds = sorted(blind for blind in game.blinds if blind)
     if len(blinds) != 2 or blinds[0] == blinds[1]:

@@ -39,7 +39,7 @@ def parse_position(
     Raises:
         ConfigError: if a text is malformed or does not fit the rules of the game.
     """
-    variant = find_variant_of_seat_count(game, seat_count)
+    variant = find_variant_index(game, seat_count)
     variant_game = game.variant_games[variant]
     tables = Tables(game, 1, 0)
     tables.deal(decks=np.arange(variant_game.cards_dealt, dtype=np.int8)[None], variants=variant)
@@ -88,7 +88,7 @@ def format_actions(game: DisplayedPoker, record: np.void) -> str:
     return " ".join(words)
 
 
-def find_variant_of_seat_count(game: DisplayedPoker, seat_count: int | None) -> int:
+def find_variant_index(game: DisplayedPoker, seat_count: int | None) -> int:
     """Return the index of the definition with `seat_count` seats; None stands for the only one."""
     seat_counts = [variant_game.seats for variant_game in game.variant_games]
     if seat_count is None and len(seat_counts) == 1:

@@ -235,7 +235,7 @@ class EndgameSolverBot(Bot):
         board = self._boards.build_board_of_each_street(board_cards)[self._last_street]
         own_decisions = np.flatnonzero(street.seat[street.decision_lines] == own_seat)
         query = self._player, street.decision_records[own_decisions], [board]
-        ((own_policy,),) = self._range_query.iterate_board_policy_groups(*query)
+        ((own_policy,),) = self._range_query.iterate_board_policy_batches(*query)
         choice_probs = lines.convert_actions_to_choices(own_decisions, own_policy.probs)
         policy = choice_probs[:, own_policy.hands.representative_of_hand[hands]]
         policy = policy.transpose(0, 2, 1).copy()
@@ -312,7 +312,7 @@ class EndgameSolverBot(Bot):
         for street in np.unique(past_tables["street"]):
             moves = np.flatnonzero(past_tables["street"] == street)
             query = self._player, past_tables[moves], [boards[street]]
-            ((policy,),) = self._range_query.iterate_board_policy_groups(*query)
+            ((policy,),) = self._range_query.iterate_board_policy_batches(*query)
             for move, probs in zip(moves, policy.probs, strict=True):
                 action, played = int(actions[move]), np.flatnonzero(probs.any(0))
                 if action >= RAISE and played[-1] >= RAISE:

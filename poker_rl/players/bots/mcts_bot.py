@@ -96,7 +96,7 @@ def run_searches(definitions, tables, scratch, settings, out):
             exploration_chips = exploration * pot_sum / max(simulation, 1)
             node, depth = 0, 0
             while not table.over:
-                smallest_raise = fill_mask_and_find_raise(game, table, legal_mask)
+                smallest_raise = fill_mask_and_find_smallest_raise(game, table, legal_mask)
                 is_legal[FOLD], is_legal[CALL] = legal_mask[FOLD], legal_mask[CALL]
                 is_legal[BET] = smallest_raise > 0
                 if node < 0:
@@ -124,7 +124,7 @@ def run_searches(definitions, tables, scratch, settings, out):
 
 
 @jit
-def fill_mask_and_find_raise(game, table, legal_mask):
+def fill_mask_and_find_smallest_raise(game, table, legal_mask):
     """Fill `legal_mask` [A] and return the smallest legal raise, or 0 if no raise is legal."""
     betting.legal(game, table, legal_mask)
     for action in range(BET, len(legal_mask)):

@@ -22,7 +22,7 @@ class PretrainedBot(Bot):
     """Bot that plays as the only player of a snapshot in `poker_rl/pretrained`, on the CPU.
 
     The setting `file` is the name of the snapshot. The snapshot stores weights in 16 bits, which
-    halves its size; computations use 32 bits. `scripts/release_player.py` makes such files.
+    halves its size; computations use 32 bits. `scripts/add_pretrained_player.py` makes such files.
     """
 
     file: str

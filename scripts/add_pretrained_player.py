@@ -1,6 +1,6 @@
 """Release the player of a run: write it to a file that is part of this package.
 
-    python scripts/release_player.py outputs/leduc/actor_critic/RUN leduc_ac
+    python scripts/add_pretrained_player.py outputs/leduc/actor_critic/RUN leduc_ac
 
 The script writes the run's headline (first) player and its critic, with weights in float16, to
 `poker_rl/pretrained/NAME.pt`, where NAME is the second argument. The file also contains the
