@@ -42,7 +42,7 @@ def test_networks_that_only_the_opponent_plays_are_refused(network_sharing, seat
     ],
 )
 def test_iterations_without_a_decision_have_finite_metrics(algo, settings):
-    """In the big blind the learner decides nothing if its opponent folds."""
+    """In the big blind, the learner has no decision in a hand if its opponent folds."""
     game = load_game("limit_holdem")
     own = [f"algo.{setting}" for setting in settings]
     own += [] if algo == "apu" else ["algo.seating=shuffled"]
@@ -59,7 +59,7 @@ def test_iterations_without_a_decision_have_finite_metrics(algo, settings):
 
 
 ACTOR_CRITIC = {"actor_lr": "_actor", "critic_lr": "_critic"}
-# The attribute of the learner with the network of each learning rate.
+# For each learner: by the key of a learning rate, the attribute of the network that it trains.
 LEARNERS = {
     "ppo": {"lr": "_actor_critic"},
     "vpg": ACTOR_CRITIC,
@@ -97,7 +97,7 @@ def copy_weights(learner, name):
     ("name", "key"), [(name, key) for name, paths in LEARNERS.items() for key in paths]
 )
 def test_learning_rate_of_0_stops_only_its_own_network(name, key):
-    """After the first steps, which move every network, the rate of this one is 0."""
+    """The rate of `key` is 0 after its first steps; from then on only other networks move."""
     ends = {other: 0.0 if other == key else 1e-2 for other in LEARNERS[name]}
     learner = build_learner(name, *(f"++algo.{k}={LINEAR.format(end)}" for k, end in ends.items()))
     start = copy_weights(learner, name)

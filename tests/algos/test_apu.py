@@ -1,4 +1,4 @@
-"""APU: rewards by hand, turns of the agents, opponent pool, losses, warm starts, learning."""
+"""APU: rewards by hand, agents that learn in turn, opponent pool, losses, warm starts, learning."""
 
 from copy import deepcopy
 
@@ -50,20 +50,20 @@ def weights(learner):
 
 
 # Three hands of six-player limit hold'em. A small bet is two chips; seats 0 and 1 have the blinds.
-# Each tuple: the seat, its action, and the small bets that it puts in and wins, by hand.
+# Each tuple: the seat, its action, and how many small bets it puts in and takes from the pot.
 
-UNCONTESTED = [  # 2 raises and takes the blinds: a pot of 2 + 1/2 + 1
+UNCONTESTED = [  # seat 2 raises and takes a pot of 2 + 1/2 + 1, with the blinds
     *((2, RAISE, 2, 3.5), (3, FOLD, 0, 0), (4, FOLD, 0, 0), (5, FOLD, 0, 0)),
     *((0, FOLD, 0, 0), (1, FOLD, 0, 0)),
 ]
-SPLIT = [  # 1 and 2 share a pot of 5: three small bets before the flop, two after it
+SPLIT = [  # seats 1 and 2 share a pot of 5: three small bets before the flop, two after it
     *((2, CALL, 1, 0), (3, FOLD, 0, 0), (4, FOLD, 0, 0), (5, FOLD, 0, 0)),
     *((0, CALL, 0.5, 0), (1, CALL, 0, 0)),
     *((0, CALL, 0, 0), (1, RAISE, 1, 0), (2, CALL, 1, 0), (0, FOLD, 0, 0)),
     *((1, CALL, 0, 0), (2, CALL, 0, 0)),
     *((1, CALL, 0, 2.5), (2, CALL, 0, 2.5)),
 ]
-SHOWDOWN = [  # 0 wins 12 from 1, who has put in half of it
+SHOWDOWN = [  # seat 0 wins a pot of 12, to which seat 1 has paid half
     *((2, FOLD, 0, 0), (3, FOLD, 0, 0), (4, FOLD, 0, 0), (5, FOLD, 0, 0)),
     *((0, CALL, 0.5, 0), (1, RAISE, 1, 0), (0, CALL, 1, 0)),
     *((0, RAISE, 1, 0), (1, RAISE, 2, 0), (0, CALL, 1, 0)),
@@ -72,13 +72,13 @@ SHOWDOWN = [  # 0 wins 12 from 1, who has put in half of it
 ]
 HANDS = [UNCONTESTED, SPLIT, SHOWDOWN] * 2  # an episode is six hands
 HOLES = "AsAh 3c3d 4c4d 5c5d 6c6d 7c7d"
-BOARDS = ["2c8hJsQd9s", "TsJsQsKsAs", "2c8hJsQd9s"] * 2  # the second is a royal flush
+BOARDS = ["2c8hJsQd9s", "TsJsQsKsAs", "2c8hJsQd9s"] * 2  # the second board is a royal flush
 
 
 def script_hands(learner):
-    """Let the learner play these hands in the next iteration."""
+    """Make the learner play `HANDS` on `BOARDS` in later iterations."""
     decks = np.array([cards(HOLES + board) for board in BOARDS], np.int8)
-    decks[[1, 4], :4] = cards("2s2h3c3d")  # seat 0 holds none of the board's cards
+    decks[[1, 4], :4] = cards("2s2h3c3d")  # seat 0 can't have the board's ace of spades
     play = learner.services.rollout.play_full_hands
 
     def act(rows):
@@ -93,7 +93,7 @@ def script_hands(learner):
 
 @pytest.mark.parametrize(("unit", "power"), [(1.0, 2.0), (4.0, 3.0)])
 def test_published_reward_matches_hand_calculation(unit, power):
-    """It is a power of the chips won minus the chips put in, both in the unit."""
+    """The reward is (won / unit) ** power - put in / unit, divided by `reward_scale`."""
     scale = 100.0
     settings = {"reward_scale": scale, "reward_unit": unit, "reward_power": power}
     settings |= {"variant": "dual_apu_ctrl", "episodes_per_iteration": 1, "batch_size": 100}
@@ -117,7 +117,7 @@ def test_published_reward_matches_hand_calculation(unit, power):
 
 
 def train_and_find_changes(learner):
-    """Train for one iteration; return which replicas of every network moved."""
+    """Train for one iteration; return for each network whose weights of each replica changed."""
     before = weights(learner)
     learner.learn()
     return [(a != b).any(1).tolist() for a, b in zip(before, weights(learner), strict=True)]
@@ -125,7 +125,7 @@ def train_and_find_changes(learner):
 
 def test_one_agent_learns_at_a_time():
     learner = apu(kuhn(3))
-    for turn in range(7):  # an iteration is a period of 4 episodes of 3 hands
+    for turn in range(7):  # an agent's turn is 4 episodes, an iteration
         sizes = [part.buffer.items_added.sum() for part in learner._learners]
         only = [k == turn % 3 for k in range(3)]
         assert train_and_find_changes(learner) == [only] * 4
@@ -137,7 +137,7 @@ def test_one_agent_learns_at_a_time():
 
 
 def test_other_agents_play_a_periodic_copy_of_the_actor():
-    learner = apu(kuhn(3), variant="dual_apu")  # 12 episodes of 3 hands: every 3 iterations
+    learner = apu(kuhn(3), variant="dual_apu")  # copied every 3 iterations of 4 episodes
     for turn in range(1, 8):
         before = [weight.clone() for weight in learner._copied_actor.parameters()]
         learner.learn()
@@ -223,7 +223,7 @@ def test_losses_match_plain_loops(variant):
     replicas = first.buffer.replicas
 
     def describe(hand, moves):
-        """Return inputs of actor and critic, legal actions, and the end, after some actions."""
+        """Return the actor's and critic's inputs, legal actions, and whether the hand is over."""
         deck, actions = np.split(hand[: game.cards_dealt + 1 + moves], [game.cards_dealt])
         table = deal_tables(game, actions=actions[1:], decks=deck.view(np.int8)[None])
         seen, hidden = table.observe()[0], table.observe_hidden_cards()[0]
@@ -323,7 +323,7 @@ def test_warm_start_from_a_player_sets_target_and_copied_actor():
 
 
 def equals_single(six, single_state):
-    """Return which networks and averages of each agent equal the single agent's, [5, 6]."""
+    """Return whether 4 networks and the EMA of each of six agents equal the single agent's."""
     parts = ("actor", "critic", "target_actor", "target_critic", "weight_average")
     state = six.state_dict()
     equal = [
@@ -336,7 +336,7 @@ def equals_single(six, single_state):
 
 @pytest.mark.parametrize("reward", ["published", "payoff"])
 def test_learns_to_bet_against_a_player_who_always_folds(reward):
-    """Whoever bets against a player who passes and folds wins the ante each hand."""
+    """A player that always bets wins the ante in each hand, because the opponent folds."""
     folds = always_fold(kuhn())
     settings = {"variant": "dual_apu_ctrl", "reward_type": reward, "episodes_per_iteration": 16}
     settings |= {"gradient_steps": 4, "training_period": 8, "batch_size": 32}

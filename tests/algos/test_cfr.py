@@ -35,8 +35,8 @@ def trajectory(algorithm, game, iterations):
     return values
 
 
-# NashConv at 10, 100, 1,000 and 10,000 iterations, from independent implementations; PDCFR+ from
-# this one (predicting from regrets not yet discounted, as some do, gives .0887, 2.5e-7, 2.6e-13).
+# NashConv at 10, 100, 1,000 and 10,000 iterations, from independent implementations, except for
+# PDCFR+ (implementations that predict from undiscounted regrets give .0887, 2.5e-7, 2.6e-13).
 @pytest.mark.parametrize(
     ("name", "game", "expected"),
     [
@@ -58,9 +58,9 @@ def test_nash_conv_matches_known_values(name, game, expected):
     np.testing.assert_allclose(actual, expected, rtol=0.005)
 
 
-# Later, the last bit of a sum decides. Mean and standard deviation at 1,000 and 10,000 iterations
-# over 6 orders of summation: CFR+ 5.05e-4 ± .11e-4 and 1.37e-5 ± .22e-5, DCFR 3.17e-4 ± .23e-4 and
-# 1.18e-5 ± .35e-5. Bounds are mean + 4 deviations.
+# After many iterations NashConv depends on rounding. Mean and standard deviation at 1,000 and
+# 10,000 iterations over 6 orders of summation: CFR+ 5.05e-4 ± .11e-4 and 1.37e-5 ± .22e-5, DCFR
+# 3.17e-4 ± .23e-4 and 1.18e-5 ± .35e-5. Bounds are mean + 4 deviations.
 @pytest.mark.parametrize(
     ("name", "bounds"), [("cfr_plus", [5.5e-4, 2.3e-5]), ("dcfr", [4.1e-4, 2.6e-5])]
 )
@@ -95,12 +95,12 @@ def test_mccfr_converges(game, bounds):
 
 
 def test_regrets_of_external_sampling_average_to_those_of_cfr():
-    """From uniform play, one traversal's regrets average to the counterfactual ones."""
+    """The mean over 4,000 traversals from the uniform policy is within 4 standard errors."""
     game = kuhn()
     exact = solver("cfr", game, iterations_per_step=1)
     exact.learn()
     first = get_tree(game).first_infoset_of_seat
-    rows = slice(first[0], first[1])  # the second traverser meets an updated policy
+    rows = slice(first[0], first[1])  # seat 0 only: seat 1 traverses after a policy update
     sampled = []
     for seed in range(4_000):
         algorithm = MCCFR(game=game, seed=seed, iterations_per_step=1, traversals=1)
@@ -112,7 +112,7 @@ def test_regrets_of_external_sampling_average_to_those_of_cfr():
 
 
 def run_steps(threads, name, game, **settings):
-    """Return the state of a solver after two steps."""
+    """Return the state of a solver after two steps with this number of threads."""
     with numba_threads(threads):
         algorithm = solver(name, game, seed=5, **settings)
         for _ in range(2):
@@ -137,7 +137,7 @@ def test_number_of_threads_changes_nothing(monkeypatch):
 
 @pytest.mark.parametrize("game", [kuhn(3), leduc()], ids=label)
 def test_number_of_tree_parts_changes_nothing(game, monkeypatch):
-    """The regrets are equal if a tree is divided into a part per hand or a part per seat."""
+    """Regrets are equal whether a tree is divided into one part per seat or one per hand."""
     whole = run_steps(1, "pcfr_plus", game, iterations_per_step=20)
     monkeypatch.setattr(sequence_form, "MIN_PARALLEL_LEAVES", 1)
     monkeypatch.setattr(game_tree, "_cached_trees", {})
@@ -151,7 +151,7 @@ def test_resume_is_bitwise_equal(name, tmp_path):
     torch.save(saved.state_dict(), tmp_path / "state.pt")
     resumed.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
     resumed.learn()
-    assert saved.progress.iterations == saved.iterations_per_step  # a state is a copy
+    assert saved.progress.iterations == saved.iterations_per_step  # `resumed` has a copy
     for _ in range(2):
         metrics = baseline.learn()
     assert all(np.isfinite(value) for value in metrics.values())
@@ -172,7 +172,7 @@ def test_errors_name_the_key():
 
 @pytest.mark.parametrize(("name", "bound"), [("kuhn", 1e-9), ("leduc", 2e-4)])
 def test_equilibrium_of_a_small_game_is_not_exploitable(name, bound, monkeypatch):
-    """Measured: 1.8e-15 and 1.6e-4 antes a hand."""
+    """Measured exploitability: 1.8e-15 in Kuhn and 1.6e-4 antes a hand in Leduc."""
     small_game = game(name)
     player = compute_equilibrium_player(small_game)
     tree = get_tree(small_game)
@@ -180,4 +180,4 @@ def test_equilibrium_of_a_small_game_is_not_exploitable(name, bound, monkeypatch
     assert compute_equilibrium_player(small_game) is player
     assert (
         compute_equilibrium_player(imperfect_recall_kuhn(monkeypatch)) is None
-    )  # too irregular to solve
+    )  # CFR needs perfect recall

@@ -35,7 +35,7 @@ def build_services(game, hands=1):
 
 @pytest.mark.parametrize("game", [kuhn(), kuhn(3), leduc()], ids=label)
 def test_sampled_regrets_average_to_the_exact_ones(game):
-    """The error is below 6 standard errors at each infoset that is reached 40 times or more."""
+    """Means are within 6 standard errors at infosets with 40 expected visits or more."""
     tree, hands, times = get_tree(game), 1000, 20
     services, policy = build_services(game, hands), random_policy(tree, 1)
     rows, _ = services.encode_seen_and_hidden_cards(tree.infoset_records)
@@ -47,7 +47,7 @@ def test_sampled_regrets_average_to_the_exact_ones(game):
     for traverser in range(game.seats):
         regrets, reach, _ = compute_counterfactual_values(tree, policy, traverser)
         others = tree.infoset_seat != traverser
-        sums = np.zeros((times, *regrets.shape))  # regrets or policies per hand
+        sums = np.zeros((times, *regrets.shape))  # mean target: regrets, or policies of others
         counts = np.zeros((times, tree.infoset_count))
         for k in range(times):
             for part in traverse_hands(
@@ -96,14 +96,14 @@ def test_merging_buffer_keeps_weighted_means_of_equal_rows():
     assert targets.target[0].tolist() == [[3, 2, 0], [5, 5, 5]]  # 3 is (1 x 1 + 2 x 4) / 3
     assert targets.target[1, 0].tolist() == pytest.approx([17 / 3, 0, 0])
     assert targets.observation[0, :, :2].tolist() == [[0, 1], [1, 1]]
-    # a batch smaller than the buffer is sampled by weight
+    # if a batch is smaller than the buffer, its rows are sampled by weight
     samples = [buffer.get_or_sample_batch(batch_size=1).target[0, 0, 0].item() for _ in range(400)]
     assert set(samples) == {3.0, 5.0}
     assert samples.count(3.0) == pytest.approx(300, abs=40)  # 4.6 standard deviations
 
 
 def test_batches_are_sampled_with_little_noise():
-    """Rows have weights 1 to 4; independent samples would leave the last out of 1/5 of batches."""
+    """Four rows have weights 1 to 4; independent samples would miss the last in 1/5 of batches."""
     buffer = build_buffer(build_services_of_wide_observations(), capacity=10)
     count_of_row = np.zeros((400, 4))
     buffer.iteration += 1
@@ -121,7 +121,7 @@ def test_batches_are_sampled_with_little_noise():
 def test_full_merging_buffer_is_a_uniform_sample_of_observations():
     services, sampled = build_services_of_wide_observations(), []
     for _ in range(200):
-        buffer = build_buffer(services, capacity=2)  # for each of two replicas, so 4 rows in all
+        buffer = build_buffer(services, capacity=2)  # x 2 replicas, which share 4 rows
         for bits in range(8):
             buffer.iteration += 1
             row = np.unpackbits(np.array([[bits]], np.uint8), axis=1).astype(np.uint8)
@@ -135,7 +135,7 @@ def test_full_merging_buffer_is_a_uniform_sample_of_observations():
 
 
 def test_approaches_equilibrium_on_kuhn():
-    """Uniform play is exploitable by .458; ten seeds ended at .049 ± .008; .09 is 5 sd above."""
+    """Uniform play has exploitability .458; ten seeds ended at .049 ± .008; .09 is 5 sd above."""
     game, steps = kuhn(), 60_000
     settings = {"traversals": 100, "regret_normalization": 0.5}
     settings |= {"regret_lr": LogLinear(start=3e-3, end=3e-4, horizon=steps)}
@@ -147,7 +147,7 @@ def test_approaches_equilibrium_on_kuhn():
 
 @pytest.mark.parametrize(("batch_size", "updates"), [(64, 1 + 1), (2, 3 + 3), (1, 6 + 6)])
 def test_small_buffer_takes_fewer_gradient_steps(batch_size, updates):
-    """One pass at most: the regret buffer has Kuhn's 12 observations, 6 for each network."""
+    """`max_epochs` allows one pass: a buffer has Kuhn's 12 observations, 6 for each network."""
     algorithm = learner(kuhn(), batch_size=batch_size, max_epochs=1.0)
     for _ in range(20):
         algorithm.learn()
@@ -184,7 +184,7 @@ def test_warm_start_copies_networks_and_buffers():
         assert state[name]["generator"] != source[name]["generator"]
     assert warm.progress.iterations == 0
     warm.learn()
-    assert warm.state_dict()["regret_buffer"]["iteration"] == 4  # continues after 3
+    assert warm.state_dict()["regret_buffer"]["iteration"] == 4  # the source had 3
     with pytest.raises(ConfigError, match=r"^capacity: 8 observations, the other buffer has "):
         learner(game, capacity=4).warm_start(source)
 
@@ -205,7 +205,7 @@ def test_opponents_amount_networks_and_too_many_positions_are_refused(monkeypatc
 
 
 def test_equal_rows_are_merged_in_batches(monkeypatch):
-    """Equal rows that are not merged yet have the same total weight as one merged row."""
+    """The weighted sum of targets is equal before and after equal rows are merged."""
     monkeypatch.setattr("poker_rl.learning.buffers.merging_buffer.ALWAYS_MERGE_BELOW", 8)
     services = build_services_of_wide_observations()
     buffer = build_buffer(services, capacity=5)

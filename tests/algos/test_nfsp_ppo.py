@@ -1,4 +1,4 @@
-"""NFSP with PPO: which policy plays, which rows are learned from, resuming, learning."""
+"""NFSP with PPO: which policy plays, which decisions are learned from, resuming, learning."""
 
 from itertools import pairwise
 
@@ -39,7 +39,7 @@ def test_each_hand_has_one_policy_and_a_share_eta_is_stored():
         total += len(batch)
         responses += int(responds.sum())
     assert responses / total == pytest.approx(0.3, abs=0.03)
-    # pending rows come first in the next batch, ordered by seat and table, and keep their policy
+    # the next batch begins with the pending decisions, by seat and table; each keeps its policy
     for (batch, responds), (following, next_responds) in pairwise(batches):
         pending = np.flatnonzero(batch.next_row == NEXT_PENDING)
         pending = pending[np.lexsort((batch.table[pending], batch.seat[pending]))]
@@ -54,14 +54,14 @@ def test_each_hand_has_one_policy_and_a_share_eta_is_stored():
 
 
 def test_average_policy_plays_with_the_average_network():
-    """Each network always takes another action, which shows the network that plays."""
+    """The actor always raises and the average network always calls, to show which one plays."""
     learner = nfsp(game_of("leduc"), tables=256)
     set_outputs(learner._actor, [0.0, 0.0, 50.0])
     set_outputs(learner._rollout.non_learning_network, [0.0, 50.0, 0.0])
     batches = record_decisions(learner)
     learner.learn()
     batch, responds = batches[0]
-    assert (batch.action[responds & batch.mask[:, 2]] == 2).all()  # it raises wherever it may
+    assert (batch.action[responds & batch.mask[:, 2]] == 2).all()  # the actor raises
     assert (batch.action[~responds] == 1).all()
 
 
@@ -71,7 +71,7 @@ def test_resume_is_bitwise_equal():
 
 
 def test_average_policy_approaches_equilibrium():
-    """Uniform play has 0.458; three seeds ended at 0.276 to 0.282."""
+    """Uniform play has exploitability 0.458; three seeds ended at 0.276 to 0.282."""
     policy = average_settings(capacity=20_000, gradient_steps=8, batch_size=128)
     learner = nfsp(game_of("kuhn"), tables=256, average_policy=policy)
     learn_decisions(learner, 80_000)

@@ -69,7 +69,7 @@ class PolicyGradient(NetworkLearner, SharingAndSeatingSettings):
 
 @dataclass(kw_only=True, frozen=True)
 class CardAndPot:
-    """The rank of the own card and the chips in the pot, in units of `chips`."""
+    """Two features: the rank of the player's card, and the pot in units of `chips`."""
 
     chips: PositiveFloat
 

@@ -1,4 +1,4 @@
-"""PPO: advantages, minibatches and loss against plain sums, instances, resuming, learning."""
+"""PPO: advantages, minibatches and loss against plain code, instances, resuming, learning."""
 
 import numpy as np
 import pytest
@@ -33,7 +33,7 @@ def ppo(game, seed=0, opponent=None, **changed):
 
 
 def all_features():
-    """Settings with which every part of the learner has a state."""
+    """Return settings with which every part of the learner has a state to resume."""
     pool = OpponentPoolSettings(play_prob=0.3, snapshot_interval=2, capacity=3)
     average = average_settings(capacity=1000, iteration_weight_power=1.0)
     changed = {"network_sharing": "per_betting_node", "instances": 2, "seating": "shuffled"}
@@ -44,7 +44,7 @@ def all_features():
 
 
 def test_gae_sums_errors_over_the_decisions_of_each_agent():
-    # two agents' decisions interleaved: rows 0, 2, 4 end; rows 1, 3, 5 are still open at 5
+    # one agent decides in rows 0, 2, 4, then its hand ends; another one in 1, 3, 5; 5 is pending
     next_ = np.array([2, 3, 4, 5, HAND_ENDED, NEXT_PENDING])
     reward = np.array([0, 0, 0.5, 0, 2, 0], np.float32)
     value = np.array([0.3, -0.2, 0.1, 0.4, 0.7, -0.6], np.float32)
@@ -86,11 +86,11 @@ def test_deduplicated_inputs_give_equal_outputs_and_gradients(replicas):
 
 @pytest.mark.parametrize("size", [30, 40])
 def test_minibatches_hold_each_row_once_and_average_per_replica(size):
-    """`size` is the number of rows of the largest replica, or more, which requires padding."""
+    """The largest replica has 30 rows; replicas with fewer than `size` rows are padded."""
     generator = torch.Generator().manual_seed(0)
     used = torch.tensor([0, 1, 3]).repeat_interleave(
         torch.tensor([10, 20, 30])
-    )  # replica 2 has no row
+    )  # replica 2 has no used row
     replica = torch.cat([used, torch.tensor([0, 1, 2, 3, 3])])[
         order := torch.randperm(65, generator=generator)
     ]
@@ -106,7 +106,7 @@ def test_minibatches_hold_each_row_once_and_average_per_replica(size):
         for k, rows in ((0, 10), (1, 20), (3, 30)):
             is_real = weight[k] > 0
             assert set(replica[index[k]].tolist()) == {k}
-            assert is_used[index[k]].all()  # padding rows are used rows too
+            assert is_used[index[k]].all()  # padding repeats used rows
             assert int(is_real.sum()) in (rows // 3, -(-rows // 3))
             assert weight[k].sum() == pytest.approx(1)
             assert weight[k][is_real].unique().numel() == 1
@@ -114,10 +114,10 @@ def test_minibatches_hold_each_row_once_and_average_per_replica(size):
 
 
 def test_random_orders_come_from_splitmix64():
-    """Seed 1234567 gives the numbers of its reference implementation."""
+    """Seed 1234567 gives the numbers of the reference implementation of SplitMix64."""
     seed = 1234567
     expected = [6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431]
-    # the first number of the reference is that of its seed after one step
+    # the reference advances its state before the first number, which is our second
     actual = sample_uniform_numbers(torch.tensor(seed), 5)[1:]
     assert actual.tolist() == [(bits >> 11) / 2**53 for bits in expected]
     for seed in (0, 2**63 - 1, 5):
@@ -135,9 +135,9 @@ def test_resume_is_bitwise_equal(changed):
 
 
 def test_instances_are_independent():
-    """One replica and its optimizer have no effect on the other replica.
+    """Weights and optimizer of one instance have no effect on the other instance.
 
-    Except for the bounds of minibatches, which depend on the replica with most rows.
+    There is one minibatch, as the bounds of several depend on the replica with most rows.
     """
     game = game_of("kuhn")
     settings = {"network_sharing": "per_seat", "instances": 2, "minibatches": 1}
@@ -156,7 +156,7 @@ def test_instances_are_independent():
 
 
 def plain_loss(logits, value, rows, coef):
-    """Return loss and metrics of decisions [B] by plain sums, with a value coefficient of 0.5."""
+    """Return loss and metrics of decisions [B] by a plain loop; the value coefficient is 0.5."""
     loss, metrics = 0.0, [0.0] * 5
     weight, clip = rows["weight"], coef["clip_coef"]
     mean = sum(weight * rows["advantage"])
@@ -184,7 +184,7 @@ def plain_loss(logits, value, rows, coef):
 
 
 def test_loss_metrics_and_gradient_match_plain_sums():
-    """The gradient in each output of the networks is checked by finite differences."""
+    """Finite differences check the gradient with respect to each output of the networks."""
     count, rng = 40, np.random.default_rng(3)
     mask = rng.random((count, 3)) < 0.6
     mask[:, 0] |= mask.sum(1) == 0
@@ -216,10 +216,10 @@ def test_loss_metrics_and_gradient_match_plain_sums():
 
 @pytest.mark.parametrize(("shared_layers", "bound"), [(0, 0.13), (1, 0.155)])
 def test_self_play_approaches_equilibrium_and_values_are_chips(shared_layers, bound):
-    """Uniform play has 0.458; the bounds are mean + 4 sd.
+    """Uniform play has exploitability 0.458; the bounds are mean + 4 sd.
 
-    8 runs ended at 0.078 +- 0.013, 6 with a shared layer at 0.103 +- 0.013. The values of seats
-    go from -1 to 1.9 chips.
+    8 runs ended at 0.078 +- 0.013, 6 with a shared layer at 0.103 +- 0.013. Values of information
+    sets go from -1 to 1.9 chips.
     """
     learner = ppo(KUHN, tables=256, shared_layers=shared_layers)
     metrics = learn_decisions(learner, 100_000)
@@ -246,7 +246,7 @@ def test_entropy_bonus_is_over_actions_or_over_action_types(entropy_over, raises
     for _ in range(100):
         learner.learn()
     tables = Tables(game, 1, 0)
-    tables.deal()  # to open: call, or raise to 2, 3, 4, 5 or 6 chips
+    tables.deal()  # first decision: call, or raise to 2, 3, 4, 5 or 6 chips
     policy = learner.players()["current"].action_probs(tables.records)[0]
     np.testing.assert_allclose(policy[1], 1 - raises, atol=0.05)
     np.testing.assert_allclose(policy[2:], raises / 5, atol=0.05)

@@ -33,7 +33,7 @@ def solve(definition, iterations, **settings):
 )
 @pytest.mark.parametrize("definition", [kuhn(), leduc()], ids=label)
 def test_policy_equals_that_of_cfr_over_all_deals(definition, variant):
-    """Later, regrets of 0 that differ by rounding to 32 bits make the policies differ."""
+    """After more than 5 iterations, float32 rounding of regrets near 0 makes policies differ."""
     over_boards = solve(definition, 5, **variant).players()["average"]
     over_deals = CFR(**variant, predictive=False, iterations_per_step=5, game=definition)
     over_deals.learn()
@@ -43,7 +43,7 @@ def test_policy_equals_that_of_cfr_over_all_deals(definition, variant):
 
 
 def test_policy_lookup_does_not_depend_on_suit_names():
-    """The enumerated tree looks up all deals, the public tree one of each isomorphism class."""
+    """The enumerated tree looks up all deals, the public tree one per class of suit isomorphism."""
     player = solve(TWELVE, 8).players()["average"]
     tree = get_tree(TWELVE)
     best_values, _ = PublicTreeEvaluator(TWELVE, merge_suits=True).evaluate_player(player)

@@ -30,7 +30,7 @@ def learner(game, seed=0, **changed):
 
 
 def find_infosets(tree, sampled_tree, decisions):
-    """Return the information set of each decision on a board, [D, R]."""
+    """Return the information sets of D decisions on a board with each of R hands, [D, R]."""
     records = sampled_tree.tree.streets[decisions.street_index].decision_records
     lines, hands = decisions.explored_weights.shape
     records = np.repeat(records, hands)
@@ -41,7 +41,7 @@ def find_infosets(tree, sampled_tree, decisions):
 
 @pytest.mark.parametrize("game", [kuhn(), leduc()], ids=label)
 def test_advantages_on_all_boards_are_exact(game):
-    """With as many boards as there are, every information set is visited with its exact regrets."""
+    """With all boards, every information set is visited, and its advantages are exact."""
     tree = get_tree(game)
     policy = random_policy(tree, 1)
     sampled_tree = SampledBoardEvaluator(game, merge_suits=False, board_count=100, exploration=0.0)
@@ -77,7 +77,7 @@ def compute_own_reach(tree, policy):
 
 
 def test_mean_advantages_over_sampled_boards_are_exact():
-    """Preflop advantages, times the other seat's reach, are within 5 standard errors."""
+    """Mean advantages before the flop are within 5 standard errors of those on all boards."""
     game = leduc()
     tree = get_tree(game)
     player = TabularPlayer(game, random_policy(tree, 2))

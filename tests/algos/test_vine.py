@@ -32,7 +32,7 @@ def learner(game, seed=0, opponent=None, **changed):
 
 
 class KnownValues(nn.Module):
-    """Critic that returns given values of the information sets [I], found by their inputs."""
+    """Critic that looks up the value of an information set, `value` [I], by its inputs."""
 
     def __init__(self, inputs, value):
         super().__init__()
@@ -46,7 +46,7 @@ class KnownValues(nn.Module):
 
 @pytest.mark.parametrize("game", [kuhn(3), leduc()], ids=label)
 def test_advantages_average_to_the_exact_ones(game, monkeypatch):
-    """With an exact critic, within 6 standard errors at each infoset met 200 times or more."""
+    """With an exact critic, means of 200 samples or more are within 6 standard errors."""
     tree, scale = get_tree(game), 2.0
     settings = {"tables": 2000, "rollout_steps": 30, "gradient_steps": 0, "min_action_prob": 0.0}
     algo = learner(game, reward_scale=scale, **settings)
@@ -63,7 +63,7 @@ def test_advantages_average_to_the_exact_ones(game, monkeypatch):
     monkeypatch.setattr(algo._buffer, "add", lambda replica, **parts: added.append(parts))
     algo.services.rollout.play_steps(algo._choose_actions_and_store_values, 30)
     row_index = {row.tobytes(): i for i, row in enumerate(inputs)}
-    sums = np.zeros((3, *tree.legal_mask.shape))  # number, sum and sum of squares
+    sums = np.zeros((3, *tree.legal_mask.shape))  # count, sum and sum of squares of samples
     for parts in added:
         for row, action, count, estimates, probs in zip(
             *(parts[name] for name in ("observation", "action", "count", "advantage", "policy")),
@@ -82,7 +82,7 @@ def test_advantages_average_to_the_exact_ones(game, monkeypatch):
 
 
 def test_rarely_played_actions_are_not_tried(monkeypatch):
-    """Of the decisions with a single likely action, a share is kept."""
+    """Of the decisions with a single likely action, `single_action_share` is stored."""
     game = leduc()
     algo = learner(game, tables=3000, min_action_prob=0.4, single_action_share=0.25)
     added = []
@@ -106,7 +106,7 @@ def test_rarely_played_actions_are_not_tried(monkeypatch):
 
 
 def test_approaches_equilibrium_on_kuhn():
-    """Uniform play is exploitable by .458."""
+    """Uniform play has exploitability .458."""
     game, steps = kuhn(), 150_000
     lr = Linear(start=3e-3, end=1e-4, horizon=steps)
     settings = {"tables": 256, "replay_capacity": 20_000, "gradient_steps": 8, "batch_size": 256}

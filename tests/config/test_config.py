@@ -210,7 +210,7 @@ def test_plugin_may_name_only_classes_that_it_defines(tmp_path, monkeypatch):
         message = "is not a class of poker_rl or of the plug-in trusted"
         with pytest.raises(ConfigError, match=message):
             load_class(target)
-    assert "trusted_too" not in sys.modules  # not even imported
+    assert "trusted_too" not in sys.modules  # it was not even imported
 
 
 def test_error_names_a_missing_optional_package(monkeypatch):
@@ -247,7 +247,7 @@ def test_text_settings_need_no_quotes(read_settings):
         for text in TEXTS:
             actual = read_settings(f"out={text}", f"actions={text}")
             assert actual == {**before, "out": text, "actions": text}
-            if "${" not in text:  # a run resolves references
+            if "${" not in text:  # a run would resolve it
                 typed = [f"outputs={text}", f"resume={text}"]
                 composed = to_plain_dict(compose_config(typed).config)
                 assert composed["outputs"] == composed["resume"] == text

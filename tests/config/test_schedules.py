@@ -17,7 +17,7 @@ pytestmark = pytest.mark.usefixtures("working_folder")
 
 
 def horizons(node, key=""):
-    """Yield the horizons below a node with the dotted keys of their schedules."""
+    """Yield the dotted key and the horizon of each schedule in nested settings."""
     for name, value in node.items():
         if isinstance(value, dict):
             yield from horizons(value, f"{key}.{name}".lstrip("."))
@@ -33,12 +33,12 @@ K1, TEN = "experiment=k1_ppo", "algo.instances=10"
     [
         ("algo=ppo budget=1e7", {"lr": 1e7, "entropy_coef": 8e6}),
         ("algo=ppo budget=1e7 algo.lr.horizon=0.25", {"lr": 2.5e6, "entropy_coef": 8e6}),
-        (f"algo=ppo {TEN}", {"lr": 4e5, "entropy_coef": 3.2e5}),  # decisions of one instance
-        # counts the decisions of all instances
+        (f"algo=ppo {TEN}", {"lr": 4e5, "entropy_coef": 3.2e5}),  # of one instance
+        # schedules of actor_critic count the decisions of all instances, those of ppo of one
         (f"algo=actor_critic {TEN}", {"kl_uniform_coef": 1.6e6, "actor_lr": 2e6, "critic_lr": 2e6}),
         (f"algo=ppo budget=20 evaluate_every=10 {TEN}0", {"lr": 1.0, "entropy_coef": 1.0}),
         ("experiment=ppo_leduc budget=1e7", {"lr": 5e6, "entropy_coef": 5e6}),
-        # a constant needs no horizon
+        # the horizon of a constant has no effect, so the unit of the budget does not matter
         (f"{K1} algo.entropy_coef.horizon=null", {"entropy_coef": 1.0, "actor_lr": 2e6}),
         ("algo=ppo budget_unit=hands algo.lr=1e-3 algo.entropy_coef=0.1", {}),
     ],
@@ -46,7 +46,7 @@ K1, TEN = "experiment=k1_ppo", "algo.instances=10"
 def test_horizons_follow_the_budget(arguments, expected, started_configs, capsys):
     assert run_command("train", *arguments.split()) == 0
     assert dict(horizons(started_configs[0]["algo"])) == expected
-    capsys.readouterr()  # it may print that rules are compiled
+    capsys.readouterr()  # drop what the run printed
     assert run_command("train", "--cfg", "job", *arguments.split()) == 0
     assert yaml.safe_load(capsys.readouterr().out)["algo"] == started_configs[0]["algo"]
 
@@ -62,8 +62,8 @@ FALLING = {"start": 1e-3, "end": 0.0, "horizon": 4e6}
         ("ppo.PPO", {"lr": FALLING | {"start": 0.0}}, None),
         ("ppo.PPO", {"lr": FALLING | {"end": 1e-5}}, None),
         ("ppo.PPO", {"entropy_coef": FALLING}, None),
-        ("ppo.PPO", {"lr": FALLING, "instances": 2}, None),  # each instance plays 2 M of 4 M
-        ("dqn.DQN", {"lr": FALLING}, None),  # its learning rate counts updates
+        ("ppo.PPO", {"lr": FALLING, "instances": 2}, None),  # 2 M decisions an instance
+        ("dqn.DQN", {"lr": FALLING}, None),  # counts updates, not decisions
         ("vpg.VPG", {"lr": 0.1, "critic_lr": FALLING}, "algo.critic_lr"),
     ],
 )
@@ -72,7 +72,7 @@ def test_learning_rate_that_is_0_at_the_end_of_the_budget_is_found(algo, setting
     assert find_exhausted_learning_rate(config, "algo", 4_000_000, "decisions") == expected
 
 
-# A run of two iterations with a learning rate of 0 at its end.
+# A run of two iterations, at whose end the learning rate is 0.
 SHORT = ["train", "algo=ppo", "algo.tables=8", "algo.minibatches=1", "budget=250"]
 SHORT += ["evaluate_every=250", "checkpoint_every=250", "evaluation.deals=30"]
 

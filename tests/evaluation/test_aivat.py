@@ -1,4 +1,4 @@
-"""Luck-adjusted results have the same mean, by enumeration, and narrower intervals."""
+"""AIVAT: luck-adjusted results have the same mean as the raw ones, and narrower intervals."""
 
 from itertools import combinations
 
@@ -23,7 +23,7 @@ from poker_rl.games.tables import tables_from_records
 
 
 def enumerate_hands(game, players):
-    """Return the final tables [H] of all ways to play a hand, and their probabilities [H]."""
+    """Return the final tables of all H ways to play a hand, [H], and their probabilities, [H]."""
     tables = deal_tables(game, game.count_deals(), decks=game.list_deals())
     prob = np.full(game.count_deals(), 1 / game.count_deals())
     ends, probs = [], []
@@ -77,7 +77,7 @@ def test_exact_values_and_known_policies_remove_all_luck(game):
 
 @pytest.mark.parametrize("game", [LEDUC, HOLDEM], ids=lambda game: game.name)
 def test_aivat_with_an_unknown_policy_keeps_mean_and_narrows_interval(game):
-    """A person, whose policy is unknown, plays against a bot, whose policy is known."""
+    """The uniform player stands for a person, whose policy is unknown; the bot's is known."""
     bot, observed = loader(game)("call"), []
     observers = [lambda tables, seats: observed.append((tables, seats))]
     play_deals(game, [loader(game)("uniform"), bot], 1000, seed=0, observers=observers)
@@ -104,7 +104,7 @@ def test_equity_equals_the_mean_over_all_boards():
     shares = []
     for runout in combinations(remaining, 2):
         shown = deal_tables(game, actions=[1] * 8, decks=np.array([[*deck[:7], *runout]], np.int8))
-        shares.append(shown.payoffs()[0] / 4 + 0.5)  # the share is (payoff + 2 own chips) / 4
+        shares.append(shown.payoffs()[0] / 4 + 0.5)  # share of the pot: (payoff + 2) / 4
     equities = compute_expected_chips_and_equity(game, tables.records, np.array([3]))[:, :, 0]
     np.testing.assert_allclose(equities, [np.mean(shares, axis=0) * 4 - 2], atol=1e-12)
 
@@ -147,7 +147,7 @@ def test_all_in_is_adjusted_to_the_mean_over_all_boards(overrides, actions):
     ],
 )
 def test_equity_with_the_full_board_equals_the_payoff(name, overrides):
-    """Equity accounts for short-deck ranking, antes by seat and stacks."""
+    """Equity takes short-deck ranking, antes that differ by seat, and stacks into account."""
     game = load_game(name, *overrides)
     tables, _ = play(game, 60, seed=4)
     known = np.full(60, sum(game.board_cards))

@@ -31,8 +31,8 @@ def evaluate(game, *players):
 
 def test_exact_match_values_of_simple_bots():
     kuhn, leduc = loader(KUHN), loader(LEDUC)
-    # From a player that always bets and calls, the equilibrium with alpha 1/3 wins -4/3, -1/3, 2
-    # with J, Q, K as first player and -1, -2/3, 2 as second: 1/9 a hand in either seat.
+    # Against a player that always bets and calls, the equilibrium that bets a jack with probability
+    # 1/3 wins -4/3, -1/3, 2 with J, Q, K in seat 0 and -1, -2/3, 2 in seat 1: 1/9 a hand in either.
     assert evaluate(KUHN, kuhn("equilibrium"), kuhn("raise")) == pytest.approx([1 / 9, -1 / 9])
     # A player that folds to every bet loses the ante.
     assert evaluate(LEDUC, leduc("raise"), leduc("fold")) == pytest.approx([1, -1])
@@ -50,7 +50,7 @@ def test_each_big2_deal_is_played_from_all_four_seats():
     assert len(np.unique(decks[:, 0], axis=0)) == 40
     won = tables.payoffs()[np.arange(160), rotation].reshape(40, 4)
     np.testing.assert_allclose(blocks[:, 0], won.mean(1))
-    assert won.sum() > 0  # the player in these seats is `lowest`, which beats uniform
+    assert won.sum() > 0  # these are the seats of `lowest`, which beats uniform
 
 
 def test_folding_loses_750_mbb_a_hand():
@@ -72,7 +72,7 @@ def test_match_with_more_deals_than_tables_has_the_exact_mean(monkeypatch):
 
 
 def test_half_width_uses_students_t_distribution():
-    # t(29) = 2.04523, approximated by 2.0418; the blocks' standard deviation is 1.
+    # The exact quantile t(29) is 2.04523, the approximation 2.0418. The blocks have sd 1.
     blocks = np.resize([1.0, -1.0], 30) * np.sqrt(29 / 30)
     assert compute_half_width(blocks) == pytest.approx(2.04523 / np.sqrt(30), rel=2e-3)
 
@@ -89,7 +89,7 @@ def test_mixed_table_intervals_contain_the_exact_values(game, order):
     assert [result.player for result in results] == [name for name in names for _ in range(3)]
     assert [result.value for result in seats] == [order.count(name) for name in names]
     for won, exact_result in zip(winnings, exact, strict=True):
-        # Two half widths are four standard errors: only a wrong mean is that far.
+        # Two half-widths are four standard errors: a correct mean is hardly ever that far off.
         assert abs(won.value - exact_result.value) < 2 * won.half_width
         assert won.half_width < 0.1
     for column in (winnings, exact):
@@ -114,7 +114,7 @@ def test_95_percent_of_aivat_intervals_contain_the_exact_value():
     for seed in range(runs):
         result = play_match(KUHN, player, other, "two", 100, seed, use_aivat=True)
         covered += abs(result.value - exact) <= result.half_width
-    # Four standard deviations of a binomial count: sqrt(.95 * .05 / 200) = .0154.
+    # Tolerance: four standard deviations of a binomial share, sqrt(.95 * .05 / 200) = .0154.
     assert covered / runs == pytest.approx(0.95, abs=4 * 0.0154)
 
 
@@ -133,7 +133,7 @@ def test_control_variate_weights_come_from_the_other_half_of_blocks():
 
 @pytest.mark.parametrize("spread", [1e-17, 1e-5, 1e-3])
 def test_control_variates_almost_constant_in_one_half_get_small_weights(spread):
-    """Rounding can be the cause, or a hand so rare that it occurs in only one half."""
+    """A column is almost constant by rounding, or if a rare hand occurs in one half only."""
     generator = np.random.default_rng(0)
     columns = generator.normal(size=(400, 1))
     columns[:200] *= spread
@@ -152,7 +152,7 @@ ACTIONS = {"f": FOLD, "c": CALL, "r": RAISE}
 
 
 def count_styles(*hands):
-    """Return both players' styles over hands like `0 rf`, the seat of "us" and the actions."""
+    """Return style statistics of both players in hands such as `0 rf`: seat of "us", actions."""
     tables = Tables(HOLDEM, len(hands), seed=0)
     tables.deal()
     for row, hand in enumerate(hands):
@@ -178,7 +178,7 @@ def count_styles(*hands):
         ("1 crc" + "cc" * 3, (1, 1, 0, 0, 1), (1, 1, 1, None, 1)),
         # Raises before the flop count once as PFR, and all of them as aggression.
         ("1 rrrc" + "cc" * 3, (1, 1, 1, None, 1), (1, 1, 1, 1, 1)),
-        # A bet and a raise on the flop: the button has not called when its opponent folds.
+        # On the flop the big blind bets, the button raises, and the big blind folds.
         ("1 cc" + "rrf", (1, 1, 0, 1, 0), (1, 0, 0, None, 0)),
         ("1 cc" + "crc" + "cc" + "crc", (1, 1, 0, 2, 1), (1, 0, 0, 0, 1)),
     ],

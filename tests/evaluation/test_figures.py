@@ -26,7 +26,7 @@ from poker_rl.players import load_player
 
 
 def write_rows(path, evaluator, player, **learning_metrics):
-    """Write a metrics.jsonl with ten equal rows; the first has no `learning_metrics`."""
+    """Write ten rows of metrics with equal results; the first has no `learning_metrics`."""
     row = results_to_metrics(evaluator.evaluate({"current": player}))
     counters = [dict.fromkeys(run_curves.COUNTER_TAGS, 100 * i) for i in range(10)]
     rows = [counter | row | (learning_metrics if i else {}) for i, counter in enumerate(counters)]
@@ -52,9 +52,9 @@ def test_run_figures_of_small_games_include_policies(game, tmp_path):
     assert get_titles(figures["losses"]) == ["Policy loss", "Value loss"]
     for name, figure in figures.items():
         number_kind = "mean of the updates" if name == "losses" else "exact"
-        assert number_kind in get_footer(figure)  # says what the numbers are
+        assert number_kind in get_footer(figure)
         path = tmp_path / f"{name}.png"
-        plotting.save_figure(figure, path, "run outputs/$x^$, seed 1")  # "$" starts no formula
+        plotting.save_figure(figure, path, "run outputs/$x^$, seed 1")  # "$" is plain text
         assert get_footer(figure).endswith("run outputs/$x^$, seed 1")
         assert path.read_bytes().startswith(b"\x89PNG")
 
@@ -66,9 +66,9 @@ def test_policy_cells_are_divided_by_action_probabilities():
     assert get_titles(figure) == [f"seat {s}, round {r}" for r in (1, 2) for s in (0, 1)]
     seat_1 = figure.axes[1]
     assert [tick.get_text() for tick in seat_1.get_xticklabels()] == ["c", "r", "crr"]
-    # Suits have no meaning in Leduc hold'em, so a row is the mean of two cards.
+    # A row of the figure is the mean of two cards, because suits have no meaning in Leduc.
     assert [tick.get_text() for tick in seat_1.get_yticklabels()] == ["J", "Q", "K"]
-    image = seat_1.images[0].get_array()  # [3, 3 * RESOLUTION, 3]
+    image = seat_1.images[0].get_array()  # [rows, columns * PIXELS_PER_CELL, RGB]
     cell = image[1, PIXELS_PER_CELL : 2 * PIXELS_PER_CELL]
     rows = [tree.infoset_names.index(f"1 Q{suit} r") for suit in "sh"]
     prob = probs[rows].mean(0)
@@ -87,7 +87,7 @@ RANKS = "23456789TJQKA"
 
 
 class RaisesWithHands:
-    """Raises with the cards for which `raising` is true, and folds with the others."""
+    """Player that raises hands for which `raising(card, card)` is true, and folds the others."""
 
     instance_count = 1
 

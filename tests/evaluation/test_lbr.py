@@ -27,7 +27,7 @@ HOLDEM = game("limit_holdem")
 
 
 class HalfRaise(UniformBot):
-    """Calls and raises equally often."""
+    """Bot that calls and raises equally often, and never folds."""
 
     def legal_mask(self, records):
         legal = super().legal_mask(records)
@@ -39,15 +39,15 @@ class HalfRaise(UniformBot):
     ("player", "least", "most"),
     [
         ("fold", 750, 750),
-        ("call", 1163.48, 1163.48),  # it only calls, as the LBR assumes, so the bound is exact
-        ("raise", 3300, 3697.69),  # at least about 9/10 of the exact value
+        ("call", 1163.48, 1163.48),  # calls, as LBR assumes, so the bound is exact
+        ("raise", 3300, 3697.69),  # about 9/10 of the exact value or more
         (HalfRaise(game=HOLDEM), 2100, 2406.55),
     ],
     ids=["fold", "call", "raise", "half_raise"],
 )
 def test_lbr_bound_in_limit_holdem_agrees_with_published_values(player, least, most, monkeypatch):
-    """Exact values in mbb a hand, Johanson et al., IJCAI 2011; the intervals are around ± 200."""
-    # BoardEnumerator sampled before the flop; few, because more take longer.
+    """`most` is exact, in mbb/hand (Johanson et al., IJCAI 2011); intervals are around ± 200."""
+    # Fewer boards are sampled before the flop than usual, to save time.
     monkeypatch.setattr(expected_win_margins, "SAMPLED_BOARD_COUNT", 300)
     player = loader(HOLDEM)(player) if isinstance(player, str) else player
     won = compute_lbr_bound(HOLDEM, player, "it", 1920, seed=2)
@@ -64,9 +64,9 @@ def check_to_showdown(tables):
 
 
 def enumerate_value(definition, policy):
-    """Return the exact values of LBR and best response to a policy [I, A], means over both seats.
+    """Return the exact values of LBR and best response to a policy [I, A], as means over seats.
 
-    Each decision of the LBR is chosen by enumerating all deals of its information set.
+    Each decision of the LBR is found by enumerating all deals in its information set.
     """
     tree, deals = get_tree(definition), definition.list_deals()
     value = 0.0
@@ -93,7 +93,7 @@ def enumerate_value(definition, policy):
             legal = np.flatnonzero(tree.legal_mask[infoset])
             raises = legal[legal >= RAISE]
             if definition.raise_size_options == [] and len(raises):
-                price = int(record["price"])  # each seat has put this in after a call
+                price = int(record["price"])  # chips of each seat after a call
                 targets = [raises[0], raises[-1], 2 * price, 3 * price]
                 raises = np.unique(np.clip(targets, raises[0], raises[-1]))
             winnings = {CALL: check_to_showdown(play(CALL))[:, seat]}
@@ -112,7 +112,7 @@ def enumerate_value(definition, policy):
 
 
 def compute_mean_winnings(play, seat, hand_row, line=()):
-    """Return what a hand of the responder wins after `line`, times the probability of `line`."""
+    """Return mean winnings after the player's actions `line`, times the probability of `line`."""
     moves, probability = iter(line), 1.0
 
     def next_of_line(state, hand_rows):
@@ -133,7 +133,7 @@ def compute_mean_winnings(play, seat, hand_row, line=()):
 
 
 NO_LIMIT_LEDUC = replace(game("nolimit_leduc"), stacks=4)
-# One card each, no board; the larger blind acts first, so after its check the other must call.
+# One card each, no board. The larger blind acts first; after it checks, the other has yet to call.
 BLINDS = {"ante": 0, "blinds": [2, 1], "openers": [0, 1], "stacks": [3, 7], "min_bet": 3}
 CARDS = {"name": "larger_blind_opens", "ranks": "QKA", "suits": "s", "board_cards": [0, 0]}
 LARGER_BLIND_OPENS = replace(game("nolimit_leduc"), **BLINDS, **CARDS)
@@ -143,7 +143,7 @@ LARGER_BLIND_OPENS = replace(game("nolimit_leduc"), **BLINDS, **CARDS)
     "definition", [kuhn(), leduc(), NO_LIMIT_LEDUC, LARGER_BLIND_OPENS], ids=lambda game: game.name
 )
 def test_mean_winnings_of_the_responder_equal_the_enumerated_value(definition):
-    """Means over all hands of the player replace sampled hands without bias."""
+    """The responder's play averages over the player's hands, which must not bias its winnings."""
     (policy,) = random_policies(definition, seed=1)
     policy = policy**4 / (policy**4).sum(1, keepdims=True)  # so that actions reveal the hand
     player = Policies(definition, [policy])
@@ -190,8 +190,8 @@ def test_sampled_boards_do_not_raise_the_lbr_bound(definition, monkeypatch):
 def test_win_margins_average_over_boards():
     """Two aces win 81.95 % of the pots from two kings.
 
-    With a third ace on the flop they lose on 1 board of 990, with both other kings, and tie on the
-    16 boards with a four and a five, a straight on the board.
+    On a flop of A, 3 and 2, of 990 boards, the aces lose on the one with both other kings, and tie
+    on the 16 with a four and a five, where the best hand is the straight on the board.
     """
     private_hands, generator = PrivateHands(HOLDEM), np.random.default_rng(0)
     row_of_hand = {tuple(hand): i for i, hand in enumerate(private_hands.hands.tolist())}

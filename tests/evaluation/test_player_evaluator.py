@@ -31,7 +31,7 @@ def test_results_have_tag_unit_kind_and_interval():
     labels = {entry.tag: (entry.unit, entry.kind, entry.half_width, entry.n) for entry in results}
     assert labels["current/exploitability"] == ("ante/hand", "exact", None, None)
     assert labels["current/value"] == ("chips a hand", "exact", None, None)
-    # The progress bar and the end of a run show each player's first number.
+    # The progress bar and the end of a run show each player's first result.
     assert results[0].tag == "current/exploitability"
     results = evaluation(HOLDEM, deals=100).evaluate({"current": loader(HOLDEM)("call")})
     names = ("uniform", "call", "raise")
@@ -53,9 +53,9 @@ def test_results_of_several_instances_include_percentiles():
 def test_other_seats_player_takes_the_seats_of_the_opponents():
     self_play = measure_player(KUHN, loader(KUHN)("call"))
     beside = measure_player(KUHN, loader(KUHN)("call"), other_seats_player="equilibrium")
-    # Against an equilibrium, no first player wins more than the value of the game.
+    # Against an equilibrium, the best response of seat 0 wins the value of the game, -1/18.
     assert beside["gain/seat_0"] == pytest.approx(-1 / 18 - beside["value"])
-    # The best response of the second player to the first one stays the same.
+    # The best response of seat 1 to `call` in seat 0 wins the same, whoever plays in seat 1.
     best = [results["gain/seat_1"] - results["value"] for results in (self_play, beside)]
     assert best[0] == pytest.approx(best[1])
     evaluator = evaluation(KUHN, other_seats_player="equilibrium")

@@ -62,7 +62,7 @@ def test_public_tree_matches_enumerated_tree_for_random_policies(definition):
     "definition", [NINE, THREE_STREETS, SHORT_RHODE_ISLAND], ids=lambda game: game.name
 )
 def test_merging_suits_does_not_change_values(definition):
-    """The network ignores suits; it computes in float32, and the sums are in float64."""
+    """The network ignores suits. Its float32 outputs differ by rounding; sums are in float64."""
     player = build_network_player(definition, "sorted_suits")
     assert player.is_suit_invariant
     merged, whole = (PublicTreeEvaluator(definition, merge) for merge in (True, False))
@@ -82,7 +82,7 @@ def test_merging_suits_does_not_change_values(definition):
 )
 def test_bots_of_holdem_are_suit_invariant(name):
     bot, tables = loader(FLOP)(name), deal_tables(FLOP, 1000)
-    for action in (1, 1, 2):  # both call before the flop; a bet on it
+    for action in (1, 1, 2):  # both call before the flop; a bet on the flop
         tables.step(np.full(1000, action))
         probs = bot.action_probs(tables.records)
         renamed = RenamedSuits(bot, [2, 0, 3, 1]).action_probs(tables.records)
@@ -91,7 +91,7 @@ def test_bots_of_holdem_are_suit_invariant(name):
 
 
 class RenamedSuits:
-    """Plays as another player would if the suits were permuted."""
+    """Player that acts as another player would if the suits were permuted."""
 
     instance_count = 1
 
@@ -106,10 +106,10 @@ class RenamedSuits:
 
 
 def compute_best_winnings_from_caller(definition):
-    """Return each seat's best winnings from a player that always calls, in chips, pair by pair.
+    """Return each seat's best winnings in chips from a player that always calls, by pairs of hands.
 
-    The caller never raises or folds, so a street has at most one raise, and the better half of the
-    hands bets on the flop: the stake is 2 or, after a raise, 4, and a bet adds 2.
+    The caller never raises, so a street has at most one raise. The stake is 2 chips or, after a
+    raise before the flop, 4. Hands that win more often than they lose add 2 by a bet on the flop.
     """
     cards, suits = range(definition.deck_size), len(definition.suits)
     hands = list(combinations(cards, 2))
@@ -160,7 +160,7 @@ NO_LIMIT = game("nolimit_leduc")
 
 
 class OpaquePlayer:
-    """Plays like another player, but hides its class, so it is queried by table."""
+    """Player that acts like another one, but hides its class, so it is queried by table."""
 
     instance_count = 1
 
@@ -169,7 +169,7 @@ class OpaquePlayer:
 
 
 def query_policies(player, definition, street):
-    """Return the policy of all hands at all states of up to 7 boards, [boards, S, hands, A]."""
+    """Return the policy of all hands in S states of up to 7 boards, [boards, S, hands, A]."""
     tree = PublicTreeEvaluator(definition, merge_suits=False)
     board = tree.boards.root
     for i in range(street):
@@ -204,7 +204,7 @@ PLAYERS = {  # arguments of `build_network_player`
 
 @pytest.mark.parametrize("name", PLAYERS)
 def test_policies_from_states_and_hands_match_those_from_tables(name, monkeypatch):
-    """Equal up to float32 rounding; several boards are queried at once, in several blocks."""
+    """They are equal up to float32 rounding. Queries have several boards and several blocks."""
     monkeypatch.setattr(range_policy, "CPU_BLOCK_ROWS", 50)
     monkeypatch.setattr(range_policy, "MIN_ROWS_PER_QUERY", 500)
     player = build_network_player(*PLAYERS[name])
@@ -257,7 +257,7 @@ LEDUC = game("leduc_13")
 
 
 def compute_pair_by_pair(private_hands, board, reach, suits):
-    """Return each hand's winnings from a range at a showdown and by a fold, pair by pair."""
+    """Return each hand's winnings from a range at a showdown and if the range folds."""
     hands = [set(hand.tolist()) for hand in private_hands.hands]
     cards = [[*hand.tolist(), *board.tolist()] for hand in private_hands.hands]
     ranks = [evaluate_hand(np.array([*each, 0, 0, 0], np.int8), len(each), suits) for each in cards]
@@ -279,7 +279,7 @@ def test_range_showdown_matches_a_loop_over_all_pairs(definition, cards):
     reach = generator.random(len(private_hands.hands)) * private_hands.mask_compatible_hands(board)
     reach[generator.random(len(reach)) < 0.3] = 0
     showdown, by_fold = compute_pair_by_pair(private_hands, board, reach, len(definition.suits))
-    scale = np.arange(80.0)[:, None]  # factor of each row's reach; odd rows are evaluated
+    scale = np.arange(80.0)[:, None]  # factor of each row's reach; only odd rows are filled
     rows, out = np.arange(1, 80, 2), np.zeros((80, len(reach)))
     compute_showdown_values(
         private_hands.hands, *private_hands.sort_by_strength(board), scale * reach, rows, out

@@ -30,13 +30,13 @@ def get_results(ranking, measure):
 
 
 def get_pair_results(ranking):
-    """Return the winnings of each player at the tables with another one, by both players."""
+    """Return results by pair (a, b): the winnings of a at the tables where b plays too."""
     names = ranking.player_names
     return {(a, b): result for b in names for a, result in get_results(ranking, f"won/{b}").items()}
 
 
 def play_tournament(game, players, table_kind="one_against_rest", deals=2000, rounds=2, seed=0):
-    """Return the results of a tournament of these players, by name."""
+    """Return the results of a tournament of `players`, a dict by name."""
     orders = assign_players_to_tables(game, len(players), table_kind, rounds, seed)
     seated, blocks = list(players.values()), []
     for order in orders:
@@ -55,7 +55,7 @@ def test_cross_table_intervals_contain_the_exact_values(game):
     for (row, other), result in get_pair_results(ranking).items():
         seated = [players[row]] + [players[other]] * (game.seats - 1)
         exact = compute_exact_match_values(get_tree(game), seated)[0]
-        # Two half widths are four standard errors: only a wrong mean is that far.
+        # Two half-widths are four standard errors: a correct mean is hardly ever that far off.
         assert abs(result.value - exact) < 2 * result.half_width
         assert result.half_width < 0.1
     won = get_results(ranking, "won")
@@ -77,13 +77,13 @@ def test_players_have_independent_random_numbers_at_each_table():
 
 def test_differences_are_measured_on_the_same_deals():
     load = loader(LEDUC)
-    # With two players, one wins what the other loses, so they differ by twice that.
+    # With two players, one wins what the other loses, so the difference is twice as much.
     ranking = play_tournament(LEDUC, {name: load(name) for name in ("raise", "uniform")})
     (gap,) = get_results(ranking, "behind").values()
     won = get_results(ranking, "won")[ranking.player_names[0]]
     assert gap.value == pytest.approx(2 * won.value)
     assert gap.half_width == pytest.approx(2 * won.half_width)
-    # Equal players win the same in every deal, so their difference is certainly zero.
+    # Equal players win the same in every deal, so the difference and its interval are zero.
     players = {"raise": load("raise"), "again": load("raise"), "uniform": load("uniform")}
     ranking = play_tournament(LEDUC, players)
     gap = ranking.find_result(ranking.player_names[1], "behind")
@@ -124,7 +124,7 @@ TRUE_RATINGS = np.array([250.0, 50.0, -80.0, -220.0])
 
 
 def sample_scores(deals, generator):
-    """Return random scores of all pairs, by Elo (1978): 1 / (1 + 10 ** (-d / 400))."""
+    """Return scores [pairs, deals]: 1 with Elo's probability 1 / (1 + 10 ** (-d / 400)), else 0."""
     difference = TRUE_RATINGS[PAIRS[:, 0]] - TRUE_RATINGS[PAIRS[:, 1]]
     prob = 1 / (1 + 10 ** (-difference / 400))
     return (generator.random((len(PAIRS), deals)) < prob[:, None]).astype(float)
@@ -135,7 +135,7 @@ def test_fit_elo_recovers_known_ratings():
         PAIRS, sample_scores(20_000, np.random.default_rng(0)), 4
     )
     half_widths = [compute_half_width(influence) for influence in influences]
-    # Two half widths are four standard errors: only a wrong rating is that far.
+    # Two half-widths are four standard errors: a correct rating is hardly ever that far off.
     assert (abs(rating - TRUE_RATINGS) < 2 * np.array(half_widths)).all()
     assert max(half_widths) < 4
     rating, _ = fit_elo_and_influences(np.array([(0, 1)]), np.ones((1, 1000)), 2)

@@ -45,7 +45,7 @@ def check_decisions(game, records, legal):
     row, seat = np.arange(len(records)), records["to_act"]
     assert (seat < game.seats).all()
     assert not records["folded"][row, seat].any()
-    # A call is always legal, a fold only facing a bet, a raise up to the cap.
+    # A call (or check) is always legal, a fold only facing a bet, a raise only below the cap.
     facing = records["paid"][row, seat] < records["price"]
     assert (legal[:, FOLD] == facing).all()
     assert legal[:, CALL].all()
@@ -109,7 +109,7 @@ def test_finished_or_undealt_hand_rejects_actions():
     ("deck", "won"), [("Qs Qh Js", [1, 0, -1]), ("Qs Js Qh", [1, -1, 0]), ("Js Qs Qh", [-1, 1, 0])]
 )
 def test_odd_chip_goes_to_first_winner(deck, won):
-    """Two winners divide a pot of 3: the first one gets 2 chips, the other 1."""
+    """Two winners divide a pot of 3: the lower seat gets 2 chips, the other 1."""
     three_seats = build_variant("kuhn", seats=3, ranks="JQ", suits="sh")
     assert deal_and_play(three_seats, deck, CALL, CALL, CALL).payoffs().tolist() == [won]
 
@@ -121,7 +121,7 @@ def test_observation_identifies_infoset_in_limit_game_with_stacks():
 
 
 def check_observation_identifies_infoset(game, records):
-    """Check that observations are equal exactly if their information sets are equal."""
+    """Check that observations are equal if and only if their information sets are equal."""
     tables = tables_from_records(game, records)
     observation_ids = np.unique(tables.observe(), axis=0, return_inverse=True)[1].ravel()
     infoset_ids = np.unique(tables.infoset_keys(), return_inverse=True)[1]
@@ -144,7 +144,7 @@ def test_observation_identifies_infoset_in_whole_small_trees():
 
 
 def test_kuhn_observation():
-    """Layout: [2 seats, 1 street, 2 raise counts, raise or call], own card; own seat first."""
+    """Layout: [2 seats, 1 street, 2 raise counts, raise or call], card; the own seat is first."""
     tables = deal_and_play(kuhn(), "K J", CALL, RAISE)
     own_actions, opponent_actions, card = np.split(tables.observe()[0], [4, 8])
     assert own_actions.tolist() == [0, 1, 0, 0]  # called before any raise

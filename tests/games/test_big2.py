@@ -85,9 +85,9 @@ def test_illegal_action_raises_and_leaves_table_unchanged():
 
 
 def list_own_card_features(hand):
-    """Return the indices of ones in the own cards' features, which are 22 for each of 13 cards.
+    """Return the indices of ones in the own cards' features, of which each of 13 cards has 22.
 
-    They are its rank and suit, and the kinds of combinations of the hand that hold the card.
+    They are its rank, its suit, and the kinds of combinations in the hand that contain it.
     """
     indices = []
     kinds = {17: (2, 0), 18: (3, 0), 19: (4, 1)}
@@ -111,7 +111,7 @@ def list_expected_features(hand, left, history, seat):
     """Return the indices of ones in an observation, from the seats and cards of all moves.
 
     Args:
-        left: number of cards of each seat.
+        left: number of cards of each seat; `history`: seat and cards of each move.
     """
     ones = set(list_own_card_features(hand))
     for i in range(3):
@@ -155,7 +155,7 @@ def test_observation_matches_history_in_random_games():
         history = [((int(tables.records["to_act"][0]) - 1) % 4, [0])]
         while not tables.records["over"][0]:
             check_observation(tables, history)
-            # Passes get a low weight, so that games are short and have more kinds of hands.
+            # Passes get a low weight, so that games are short and have many kinds of combinations.
             names = {name: len(name) for name in list_legal_moves(tables)}
             weight = np.array([0.2 if name == "pass" else length for name, length in names.items()])
             name = str(generator.choice(list(names), p=weight / weight.sum()))
@@ -199,14 +199,14 @@ def test_infoset_key_ignores_hidden_cards_but_not_history():
     other_own_card = play_moves(make_tables(hands[0], "5d9s", *hands[2:]), "4d")
     other_card_led = play_moves(make_tables(*hands), "4h")
     assert key(base) not in (key(other_own_card), key(other_card_led))
-    # Other seats passed, and other cards are left.
+    # Two hands in which different seats have passed, and different cards are left.
     two_passes = play_moves(make_tables(*hands), "4d", "5d", "pass", "7d", "pass")
     three_passes = play_moves(make_tables(*hands[:3], "5dTd"), "4d", "pass", "pass", "5d", "pass")
     assert key(two_passes) != key(three_passes)
 
 
 def test_random_play_has_the_published_statistics():
-    """The engine published with arXiv:1808.10442 had four uniformly random players."""
+    """The statistics are those of the engine of arXiv:1808.10442, of uniformly random play."""
     games, generator = 20_000, np.random.default_rng(1)
     tables = Tables(BIG2, 2_000, seed=1)
     decisions = choices = forced = winner_points = 0
@@ -224,7 +224,7 @@ def test_random_play_has_the_published_statistics():
         assert (won.sum(1) == 0).all()
         assert ((won > 0).sum(1) == 1).all()
         winner_points += won.max(1).sum()
-    # Means of 4,000 games of that engine, with tolerances.
+    # Means over 4,000 games of that engine, with tolerances.
     assert abs(decisions / games - 76.3) < 1.5
     assert abs(choices / decisions - 3.64) < 0.03
     assert abs(forced / decisions - 0.434) < 0.004
@@ -232,7 +232,7 @@ def test_random_play_has_the_published_statistics():
 
 
 def test_actions_list_card_positions_by_size_then_lexicographically():
-    """There are 1,694 plays and the pass, as published."""
+    """There are 1,694 plays and a pass, as in the published engine."""
     assert BIG2.action_count == len(ACTION_POSITIONS) == 1695
     for size, block in groupby(ACTION_POSITIONS[:-1], len):
         all_choices = combinations(range(13), size)  # in lexicographic order
@@ -307,7 +307,7 @@ def test_legal_moves_match_plain_rules_for_hands_with_many_combinations():
     followed = tables_from_records(BIG2, records)
     plays = [ACTION_POSITIONS.index(tuple(range(len(beat)))) for _, beat in hard]
     followed.step(np.array(plays))
-    followed.records["over"] = 0  # the leader has no card left
+    followed.records["over"] = 0  # the leader played its last card
     kinds = set()
     for (held, beat), actual in zip(hard, list_legal_card_sets(followed), strict=True):
         assert actual == list_followers(held, beat)

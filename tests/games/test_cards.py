@@ -28,7 +28,7 @@ def evaluate_hands(hands, suits, short_deck=False):
 
 @njit
 def evaluate_best_fives(hands, suits):
-    """Return the strengths [N] of hands that may get more cards, [N, count]."""
+    """Return the strengths [N] of hands [N, count] by `evaluate_best_five`."""
     strengths = np.empty(len(hands), np.int32)
     for i in range(len(hands)):
         strengths[i] = evaluate_best_five(hands[i], hands.shape[1], suits)
@@ -37,7 +37,7 @@ def evaluate_best_fives(hands, suits):
 
 @njit
 def count_hands_by_strength(count, deck, suits):
-    """Count the hands of `count` cards by their strength, [2^16]."""
+    """Return the numbers of hands of `count` cards by their strength, [2^16]."""
     counts = np.zeros(1 << 16, np.int64)
     hand = np.arange(count)
     while True:
@@ -102,7 +102,7 @@ def test_three_card_order_matches_pokerkit():
 
 
 def test_short_deck_order_matches_pokerkit():
-    """A tenth of all five-card hands has every class; seven cards count as their best five."""
+    """A tenth of all five-card hands is compared; seven cards are as strong as their best five."""
     generator = np.random.default_rng(1)
     names = [card_name(card, ranking.SHORT_DECK_RANKS, "cdhs") for card in range(36)]
     dealt = np.array(list(combinations(range(36), 5)), np.int8)
@@ -120,7 +120,7 @@ def test_short_deck_order_matches_pokerkit():
 def rank_hand_by_rules(hand, ranks, suits, hand_size=5):
     """Return category and ranks of up to five cards as a sort key, the most frequent rank first.
 
-    Only `hand_size` cards can be a straight or a flush.
+    Only hands of exactly `hand_size` cards can be a straight or a flush.
     """
     rank_counts = Counter(card // suits for card in hand)
     by_count = sorted(rank_counts, key=lambda rank: (rank_counts[rank], rank), reverse=True)
@@ -165,7 +165,7 @@ def test_best_five_strength_follows_the_rules_in_any_deck(ranks, suits, count):
 
 
 def check_same_order(expected, strengths):
-    """Check that each class has one strength, and that both orders are equal."""
+    """Check that both order hands alike, with one strength for each value in `expected`."""
     class_strengths = sorted(set(zip(expected, strengths.tolist(), strict=True)))
     assert len(class_strengths) == len(set(expected)) == len(set(strengths.tolist()))
     assert [strength for _, strength in class_strengths] == sorted(set(strengths.tolist()))

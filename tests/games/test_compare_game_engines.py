@@ -59,7 +59,7 @@ def test_limit_holdem_matches_openspiel():
 
 
 def test_flop_holdem_matches_openspiel():
-    """The parameters are those of its published exploitability (Deep CFR, 2019)."""
+    """The game has the parameters of published exploitabilities (Deep CFR, 2019)."""
     definition = replace(game("flop_holdem"), blinds=[100, 50], raise_sizes=[100, 100])
     reference = load_universal_poker(definition)
     settings = {"blind": "100 50", "firstPlayer": "2 1", "raiseSize": "100 100", "maxRaises": "3 3"}
@@ -87,7 +87,7 @@ def test_holdem_matches_pokerkit(name):
     assert counts["hands"] == 200
     assert counts["showdowns"] > 60
     assert counts["split pots"] > 10
-    if game(name).seats > 2:  # heads-up, both seats of a showdown have paid the same
+    if game(name).seats > 2:  # heads-up, both have paid the same, so no chip is odd
         assert counts["odd chips"] > 0
 
 
@@ -103,7 +103,7 @@ def test_rhode_island_holdem_matches_pokerkit():
     [*((10, (40, n)) for n in range(3)), (8, (32, 5, LIMIT_STACKS)), (8, (32, 5, SHORT_DECK))],
 )
 def test_holdem_with_random_stacks_and_antes_matches_pokerkit(hands, games):
-    """No-limit with and without `short_bets_reopen`, limit, short deck; two seats to nine."""
+    """Games: no-limit with and without `short_bets_reopen`, limit, short deck; 2 to 9 seats."""
     counts, total = Counter(), games[0] * hands
     for i, definition in enumerate(sample_stack_games(*games)):
         counts += compare_engines(definition, replay_in_pokerkit, hands=hands, seed=i)
@@ -113,7 +113,7 @@ def test_holdem_with_random_stacks_and_antes_matches_pokerkit(hands, games):
 
 
 def test_comparison_detects_wrong_cards_seats_actions_and_chips():
-    """Guards against a comparison that never fails."""
+    """Without this test, a comparison that never fails would not be noticed."""
     definition = game("limit_holdem")
     replay_in_openspiel = create_open_spiel_replayer(load_universal_poker(definition))
     hand = next(h for h in sample_hands(definition, 50, seed=3) if h.showdown and h.won[0])

@@ -31,7 +31,7 @@ def test_view_depends_only_on_what_its_viewer_knows(name):
                     if viewer == record["to_act"]:
                         assert played.list_moves(deal) == played.list_moves(record)
                         assert played.get_bet_range(deal) == played.get_bet_range(record)
-    assert changed > 0  # the other deals have other cards
+    assert changed > 0  # the full views differ
 
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name in POKER])
@@ -54,7 +54,7 @@ def test_new_street_has_no_bets_and_moves_add_their_listed_chips(name):
             actions = [move.action for move in moves]
             assert sorted(actions) == actions == [a for a in legal if a in actions]
             facing = max(seat_view.bet for seat_view in view.seats)
-            # Mostly checks and calls, so that many hands reach the river.
+            # Most moves are checks and calls, so that many hands reach the last street.
             passive = next(move for move in moves if move.action_type in ("check", "call"))
             random_move = moves[int(generator.integers(len(moves)))]
             move = passive if generator.random() < 0.7 else random_move

@@ -14,7 +14,7 @@ SMALL = [kuhn(), kuhn(3), leduc()]
 
 
 def count_histories(tree):
-    """Return the numbers of decision and terminal histories, which differ in actions or cards."""
+    """Return the numbers of distinct decision and terminal histories: known cards and actions."""
     histories = set(), set()
     for deal in range(tree.deal_count):
         tables = deal_tables(tree.game, decks=tree.game.list_deals()[deal : deal + 1])
@@ -46,7 +46,7 @@ def test_tree_sizes_match_the_literature(game, decisions, terminals, infosets, a
 def test_infoset_counts_of_kuhn_with_more_seats(seats, infosets):
     tree = GameTree(kuhn(seats))
     assert tree.infoset_count == infosets
-    assert tree.betting_node_count == infosets // (seats + 1)  # one for each line and own card
+    assert tree.betting_node_count == infosets // (seats + 1)  # a node has seats + 1 infosets
     assert (np.diff(tree.first_infoset_of_seat) == np.bincount(tree.infoset_seat)).all()
 
 
@@ -84,7 +84,7 @@ def test_lookup_infosets_finds_the_infoset_of_each_table(game):
 
 
 def test_imperfect_recall_and_foreign_records_are_refused(monkeypatch):
-    """The forgetful game reaches an information set after different numbers of moves."""
+    """The game `forgetful` can reach one information set after different numbers of moves."""
     why = r"^game: forgetful has an information set that is reached after"
     with pytest.raises(ConfigError, match=why):
         GameTree(imperfect_recall_kuhn(monkeypatch))

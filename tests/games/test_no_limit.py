@@ -37,7 +37,7 @@ def holdem(stacks, **changes):
 
 
 def play_hand(definition, holes, *actions):
-    """Return one table with these hole cards and the board BOARD after these actions."""
+    """Return one table with these hole cards and the board `BOARD` after these actions."""
     deck = parse_cards(f"{holes} {BOARD}", definition.ranks, definition.suits)
     return deal_tables(definition, actions=actions, decks=np.array([deck], np.int8))
 
@@ -55,7 +55,7 @@ TWO, THREE, FOUR = "As Ah Ks Kh", "As Ah Ks Kh Qs Qh", "As Ah Ks Kh Qs Qh Ts Th"
 
 @pytest.mark.parametrize("as_pokerkit", [False, True])
 def test_short_all_in_over_the_blinds_is_not_a_full_raise(as_pokerkit):
-    """Example of the tournament directors: a call of the blind, then an all-in below a full raise.
+    """TDA rule example: a seat calls the blind, then another goes all-in below a full raise.
 
     The big blind, which has not acted yet, may raise by a whole blind. The seat that called may
     raise only after the big blind has raised.
@@ -72,7 +72,7 @@ def test_short_all_in_over_the_blinds_is_not_a_full_raise(as_pokerkit):
 
 @pytest.mark.parametrize("as_pokerkit", [False, True])
 def test_short_first_bet_does_not_let_a_seat_that_checked_raise(as_pokerkit):
-    """All-in for 3 where a bet is 4: the next seat may raise, a seat that checked may not."""
+    """After an all-in for 3, where a bet is 4, only a seat that has not checked may raise."""
     definition = holdem([100, 5, 100], min_bet=4, short_bets_reopen=as_pokerkit)
     tables = play_hand(definition, THREE, CALL, CALL, CALL, CALL, 5)
     assert get_legal(tables) == [FOLD, CALL, *span(9, 100)]
@@ -81,14 +81,14 @@ def test_short_first_bet_does_not_let_a_seat_that_checked_raise(as_pokerkit):
 
 
 def test_short_first_bets_that_add_up_to_a_full_bet_reopen_betting():
-    """All-ins for 2 and then 4, where a bet is 4: a seat that checked faces a full bet."""
+    """All-ins for 2 and then 4, where a bet is 4: a seat that checked before may raise."""
     tables = play_hand(holdem([100, 4, 6, 100], min_bet=4), FOUR, *[CALL] * 5, 4, 6, CALL)
     assert tables.records["to_act"][0] == 0
     assert get_legal(tables) == [FOLD, CALL, *span(10, 100)]
 
 
 def test_bet_sizes_are_rounded_exactly():
-    """2.01 times a pot of 50 is 100.5 chips; in floats it is less and would round down."""
+    """2.01 times a pot of 50 is 100.5 chips; as a float it is less, and would be rounded down."""
     sizes = holdem([300, 300], bet_sizes=[2.01])
     tables = play_hand(sizes, TWO, CALL, CALL)
     for pot in range(4, 100, 2):
@@ -104,9 +104,9 @@ def test_bet_sizes_are_shares_of_the_pot_after_calling():
     sizes = holdem([200, 200], bet_sizes=[0.5, 1.0, "all_in"])
     names = [sizes.action_name(action) for action in range(sizes.action_count)]
     assert names == ["fold", "call", "raise_0.5", "raise_1", "raise_all_in"]
-    for action, chips in zip((2, 3, 4), (4, 6, 200), strict=True):  # pot 4 after calling 1
+    for action, chips in zip((2, 3, 4), (4, 6, 200), strict=True):  # the pot is 4 after a call
         assert play_hand(sizes, TWO, action).records["price"][0] == chips
-    for action, chips in zip((2, 3, 4), (12, 18, 200), strict=True):  # 12 after calling 4
+    for action, chips in zip((2, 3, 4), (12, 18, 200), strict=True):  # 12 after a call
         assert play_hand(sizes, TWO, 3, action).records["price"][0] == chips
 
 
@@ -118,7 +118,7 @@ def random_games(draw):
     settings["bet_sizes"] = draw(sizes) + draw(st.sampled_from([[], ["all_in"]]))
     try:
         return holdem(stacks, **settings)
-    except ConfigError:  # these settings are not a valid game
+    except ConfigError:  # not a valid game
         hypothesis.reject()
 
 
@@ -160,7 +160,7 @@ def test_random_no_limit_hands_keep_invariants(name):
 
 
 def test_longest_hand_fits_into_its_record():
-    """Minimum raises and calls of nine seats continue until the limit on actions forbids raises."""
+    """Nine seats raise by the minimum and call until the limit on actions forbids raises."""
     tables, turn = deal_tables(holdem([30_000] * 9)), 0
     while not tables.records["over"][0]:
         raises = np.flatnonzero(tables.legal_mask()[0, RAISE:])
@@ -187,7 +187,7 @@ def test_observation_scales_chips_by_the_largest_stack():
 
 
 def test_observe_history_of_a_no_limit_hand():
-    """Rows: seat [2], street [4], fold, call or raise [3], chips put in, stack, share left."""
+    """Rows: seat [2], street [4], fold/call/raise [3], chips put in, stack, share of it left."""
     steps, lengths = play_hand(holdem([100, 50]), TWO, 6, CALL).observe_history()
     assert lengths.tolist() == [4]
     assert steps[0].tolist() == [
@@ -209,7 +209,7 @@ def test_nash_conv_of_uniform_play_matches_openspiel():
 
 
 def test_replay_buffer_stores_observed_chips_precisely():
-    """The stored value differs by at most 1/2,048."""
+    """Stored features of chips differ from observed ones by at most 1/2,048."""
     definition = game("nolimit_holdem_sizes")
     tables, _ = play(definition, 1, seed=6)
     seats = SharingAndSeatingSettings(network_sharing="shared", instances=1, seating="fixed")

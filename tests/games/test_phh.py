@@ -1,4 +1,4 @@
-"""Hands in the format PHH: PokerKit replays them to the same chips, and they are read back."""
+"""Hands in the format PHH: PokerKit replays them to equal chips, and they are read back."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -41,7 +41,7 @@ def play_hands(definition, count, seed=0):
 
 
 def replay_to_last_action(history):
-    """Return the state after the last action, before hands are killed and chips pushed."""
+    """Return PokerKit's state after the last action, before it kills hands and pushes chips."""
     manual = {Automation.HAND_KILLING, Automation.CHIPS_PUSHING}
     history.automations = tuple(set(history.automations) - manual)
     left = len(history.actions)
@@ -54,7 +54,7 @@ def replay_to_last_action(history):
 
 @pytest.mark.parametrize("definition", GAMES, ids=lambda game: f"{game.name}_{game.seats}")
 def test_pokerkit_replays_hands_to_the_same_chips(definition):
-    """Odd chips go to other winners in PokerKit, so `redivide_pokerkit_pots` divides its pots."""
+    """PokerKit gives odd chips to other winners; `redivide_pokerkit_pots` divides pots as we do."""
     equal_count = 0
     for hand, won in play_hands(definition, 200 // len(GAMES) + 10):
         names = [f'player "{seat}"' for seat in range(len(won))]
@@ -94,7 +94,7 @@ CHECKED_FIELDS = ["paid", "to_act", "street", "variant"]
 
 @pytest.mark.parametrize("definition", GAMES, ids=lambda game: f"{game.name}_{game.seats}")
 def test_exported_hands_are_read_back_unchanged(definition, tmp_path):
-    """The value of a chip does not matter; hands of games with bet sizes are read back too."""
+    """Hands of a game with bet sizes are read back as hands of the game with all amounts."""
     played = list(play_hands(definition, 12))
     path, full_game = tmp_path / "hands.phhs", allow_all_amounts(definition)
     texts = (
@@ -134,7 +134,7 @@ def test_hands_that_a_game_cannot_express_are_left_out_with_reason():
 @pytest.mark.parametrize("name", ["Fay", "6", "p6"])
 def test_read_decisions_selects_a_player_by_name_or_number(name):
     read = read_recorded_decisions(HANDS, SIX_SEATS, name)
-    assert read.actions.tolist() == [16, 34]  # chips put in over the whole hand
+    assert read.actions.tolist() == [16, 34]  # chips put in during the hand
     (hand,) = read.hands
     assert hand.players[read.records["to_act"][0]] == "Fay"
 
@@ -149,7 +149,7 @@ def test_read_decisions_selects_a_player_by_name_or_number(name):
         ("actions = [", 'actions = ["d dh p1 ????"]\n_rest = ['),
         ("antes = [0,", "antes = [10,"),
         ("starting_stacks = [10000,", "starting_stacks = [inf,"),
-        ("d db 2c7dJh", "d db ??????"),  # an unknown flop would have to be invented
+        ("d db 2c7dJh", "d db ??????"),  # the flop is not known
     ],
 )
 def test_hands_that_break_the_rules_are_left_out(change, tmp_path):

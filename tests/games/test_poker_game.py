@@ -1,4 +1,4 @@
-"""Settings of poker variants: valid ones, and errors in one line that names the key."""
+"""Settings of poker variants: valid ones, and errors of one line that name the key."""
 
 import pytest
 from random_games import NAMES, game

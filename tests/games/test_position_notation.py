@@ -11,7 +11,7 @@ LIMIT, NL, SIZES = "limit_holdem", "nolimit_holdem", "nolimit_holdem_20_sizes"
 
 @pytest.mark.parametrize("name", [name for name in KINDS if name in POKER])
 def test_transcript_notation_is_parsed_to_the_same_position(name):
-    """Every field except the unknown cards is restored, at every decision of random hands."""
+    """All fields but unknown cards, random state and scratch memory are equal, in random hands."""
     definition = game(name)
     has_variable_seats = len(definition.definitions) > 1
     for move in play(definition, 6, seed=1)[1]:

@@ -1,4 +1,4 @@
-"""Batches of tables: fair deals, random states, any number of threads, packed hands."""
+"""Batches of tables: fair deals, random states, threads, packed hands, variable seats."""
 
 import numba
 import numpy as np
@@ -20,7 +20,7 @@ from poker_rl.players import load_player, sample_from_probs
 def compute_chi_square_excess(observed, expected):
     """Return by how many standard deviations the chi-square of counts exceeds its mean.
 
-    The seeds below give -1.7 to 1.4; thirty others gave 4.6 at most, where six deals are counted.
+    The seeds below give -1.7 to 1.4; thirty others gave 4.6 at most, for counts of six deals.
     """
     freedom = observed.size - 1
     return float(((observed - expected) ** 2 / expected).sum() - freedom) / np.sqrt(2 * freedom)
@@ -40,7 +40,7 @@ def test_deal_uses_the_given_decks():
     assert tables.records["deck"][:, :3].tolist() == [[5, 0, 3], [1, 2, 4]]
     tables.deal(np.array([1]), decks=np.array([[0, 1, 2]]))
     assert tables.records["deck"][:, :3].tolist() == [[5, 0, 3], [0, 1, 2]]
-    tables.deal()  # random decks again hold each card once
+    tables.deal()  # random decks hold each card once
     assert np.sort(tables.records["deck"][:, :6]).tolist() == [list(range(6))] * 2
 
 
@@ -62,7 +62,7 @@ def test_deal_refuses_invalid_decks_and_variants(deck, variants, message):
 
 
 def test_cards_of_a_table_do_not_depend_on_other_tables():
-    """Table i gets the same cards when dealt alone, in any batch and in any order."""
+    """Table i gets the same cards in a batch of any size, or dealt alone and in any order."""
     batch = Tables(game("limit_holdem"), 8, seed=8)
     one_by_one = Tables(game("limit_holdem"), 8, seed=8)
     larger_batch = Tables(game("limit_holdem"), 20, seed=8)
@@ -77,7 +77,7 @@ def test_cards_of_a_table_do_not_depend_on_other_tables():
 
 @pytest.mark.parametrize("name", ["leduc", "limit_holdem"])
 def test_serial_and_parallel_loops_agree(name, monkeypatch):
-    """Threads of numba change nothing, because each table has its own random state."""
+    """Numba's threads change nothing, because each table has its own random state."""
 
     def run():
         tables, moves = play(game(name), 200, seed=11)
@@ -142,7 +142,7 @@ def test_resample_hidden_cards_keeps_the_information_set(name):
     assert (after.legal_mask() == before.legal_mask()).all()
     assert (after.observe() == before.observe()).all()
     assert (after.observe_hidden_cards() != before.observe_hidden_cards()).any(1).mean() > 0.2
-    # The same random state gives the same cards, whatever the hidden cards were.
+    # Resampling depends on the random state, but not on what the hidden cards were before.
     repeated = tables_from_records(definition, after.records.copy())
     for field in ("key", "draws"):
         repeated.records[field] = records[field]
@@ -242,7 +242,7 @@ def test_variable_seat_table_plays_like_its_fixed_seat_game(variable_game, seats
 
 
 def check_observations(definition, fixed, padded):
-    """Layout: [seats, 4 streets, raise counts, raise, call or fold], 4 planes of cards, chips."""
+    """Layout: [seats, 4 streets, raise counts, raise/call/fold], 4 x 52 for cards, then chips."""
     seats, levels = definition.seats, int(definition.definitions["raise_levels"][0])
     kinds = 2 if seats == 2 else 3
     actions, cards, chips = np.split(padded, [9 * 4 * levels * 3, 9 * 4 * levels * 3 + 208], axis=1)
@@ -273,7 +273,7 @@ def test_variable_seats_and_big2_refuse_unsupported_operations():
 
 
 def test_match_rotates_players_over_the_seats_of_each_deal():
-    # A player that folds to every raise loses both blinds, three chips, once in each rotation.
+    # In a rotation through all seats, a player that always folds loses each blind once: 3 chips.
     players = [load_player("fold", LIMIT_2TO9), *[load_player("raise", LIMIT_2TO9)] * 8]
     blocks = play_deals(LIMIT_2TO9, players, 400, seed=1)
     np.testing.assert_allclose(blocks.sum(1), 0, atol=1e-12)
@@ -299,6 +299,6 @@ def test_rollout_always_seats_the_only_learner():
     seats, seat = rollout.tables.gather_definitions()["seats"], rollout.agent_of_seat.argmin(1)
     assert (batch.seat == seat[batch.table]).all()
     assert (np.sort(rollout.agent_of_seat, axis=1) == np.arange(9)).all()
-    for n in SEAT_COUNTS:  # counts within five standard deviations of their mean
+    for n in SEAT_COUNTS:  # tolerance: five standard deviations
         counts = np.bincount(seat[seats == n], minlength=n)
         assert (np.abs(counts - counts.mean()) < 5 * np.sqrt(counts.mean())).all()

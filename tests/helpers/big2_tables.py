@@ -14,12 +14,12 @@ ORDER = "3456789TJQKA2"
 
 
 def cards(text):
-    """Return the cards of `3d3c`, ascending."""
+    """Return the cards in text such as `3d3c`, ascending."""
     return sorted(parse_cards(text, ORDER, "dchs"))
 
 
 def make_record(hands):
-    """Return a table where seat 0 leads, with hands of any size and no cards played before."""
+    """Return the record of a table with these hands where seat 0 leads; no card was played yet."""
     record = deal_tables(BIG2).records[0]
     record["hand"], record["turn"] = -1, 0
     record["played"], record["shown"], record["turns"] = 0, 0, 0
@@ -31,27 +31,27 @@ def make_record(hands):
 
 
 def make_tables(*hands):
-    """Return such a table for hands such as `3d3c`; missing seats have the three of spades."""
+    """Return a table where seat 0 leads; seats without one of the `hands` hold only `3s`."""
     rest = ["3s"] * (4 - len(hands))
     record = make_record([cards(hand) for hand in (*hands, *rest)])
     return tables_from_records(BIG2, np.array([record]))
 
 
 def list_legal_moves(tables):
-    """Return the legal moves at the only table, by name."""
+    """Return the legal actions at the only table by the names of the moves."""
     record = tables.records[0]
     return {BIG2.move_name(record, int(a)): int(a) for a in np.flatnonzero(tables.legal_mask()[0])}
 
 
 def play_moves(tables, *names):
-    """Play moves at the only table, each a hand or `pass`."""
+    """Play moves at the only table, each a hand such as `3d3c` or `pass`; return the table."""
     for name in names:
         tables.step(np.array([list_legal_moves(tables)[name]]))
     return tables
 
 
 def compute_strength(hand):
-    """Return size, category and tie-breaker of a hand; None for an invalid hand."""
+    """Return size, category and tie-breaker of a played hand, to compare; None if it is invalid."""
     hand = sorted(hand)
     ranks, suits = [card // 4 for card in hand], {card % 4 for card in hand}
     rank_counts = Counter(ranks).most_common()
@@ -73,7 +73,7 @@ def compute_strength(hand):
 
 
 def list_followers(own, previous):
-    """Return all sets of own cards that may be played on the previous hand; () is a pass."""
+    """Return the sets of own cards that beat `previous`, and () for a pass; all if it is empty."""
     beat = compute_strength(previous) if len(previous) else None
     sizes = [len(previous)] if len(previous) else range(1, 6)
     followers = {()} if len(previous) else set()
@@ -99,7 +99,7 @@ def get_own_cards(record):
 
 
 def sample_hard_hands(count, seed):
-    """Yield random hands of up to 13 cards, each with a valid hand to beat.
+    """Yield pairs: up to 13 random cards of a seat, and a valid hand of other cards to beat.
 
     The cards have few ranks or few suits, so four of a kind and straight flushes are frequent.
     """

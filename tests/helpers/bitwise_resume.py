@@ -9,7 +9,7 @@ from poker_rl.games import get_tree
 
 
 def check_bitwise_resume(game, build, steps=3):
-    """Check that a learner saved after `steps` steps and resumed for three equals one not saved.
+    """Check that resuming a learner saved after `steps` iterations is bitwise exact for three more.
 
     Args:
         game: a game small enough to enumerate.
@@ -24,7 +24,7 @@ def check_bitwise_resume(game, build, steps=3):
     file.seek(0)
     resumed.load_state_dict(torch.load(file, weights_only=True))
     for expected in metrics[steps:]:
-        resumed.players(), resumed.state_dict()  # these must change nothing
+        resumed.players(), resumed.state_dict()  # neither may change the learner
         actual = resumed.learn()
         for tag in expected:
             assert tag.startswith("time/") or actual[tag] == expected[tag], tag

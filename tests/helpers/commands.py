@@ -14,12 +14,12 @@ import poker_rl
 from poker_rl import cli
 
 TRAIN = ["train", "algo=cfr_plus", "budget=10", "evaluation.deals=30"]  # the fastest run there is
-PROGRAM = [sys.executable, "-c", "from poker_rl.cli import main; main()"]  # before the arguments
+PROGRAM = [sys.executable, "-c", "from poker_rl.cli import main; main()"]  # without arguments
 ENVIRONMENT = os.environ | {"PYTHONPATH": str(Path(poker_rl.__file__).parents[1])}
 
 
 def run_command(*arguments):
-    """Run a command; return its exit code."""
+    """Run a command of `poker-rl` in this process; return its exit code."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "argv", ["poker-rl", *arguments])
         with pytest.raises(SystemExit) as exit_error:
@@ -28,12 +28,12 @@ def run_command(*arguments):
 
 
 def replace_settings(command, *words):
-    """Return a command with more settings, which replace those with the same key."""
+    """Return `command` with the settings `words`, which replace settings with equal keys."""
     return list({word.partition("=")[0]: word for word in (*command, *words)}.values())
 
 
 def list_runs(name="*/*"):
-    """Return the run folders in outputs."""
+    """Return the run folders in `outputs` whose `GAME/ALGORITHM` matches the pattern `name`."""
     return [path for path in sorted(Path("outputs").glob(f"{name}/*")) if path.is_dir()]
 
 
@@ -44,7 +44,7 @@ def read_last_row(folder):
 
 @contextmanager
 def limit_file_size(size):
-    """Limit the size of files in this context, as if the disk were full."""
+    """Limit the size of files in this context; longer writes fail, as if the disk were full."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     handler = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, limits[1]))

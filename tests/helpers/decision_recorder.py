@@ -11,7 +11,7 @@ from poker_rl.learning.rollout import HAND_ENDED, NEXT_PENDING, NO_ROW, RolloutB
 def order_decisions(batch):
     """Return the N decisions of a batch in order of play, and which ones are learned from, [N].
 
-    Decisions carried over come first. The column `agent` holds seats, as in fixed seating.
+    Decisions carried over come first. The column `agent` holds seats, as if seating were fixed.
     """
     columns = {field.name: getattr(batch, field.name).cpu().numpy() for field in fields(batch)}
     indices = np.nonzero(columns["is_decision"])
@@ -41,9 +41,9 @@ def order_decisions(batch):
 
 
 def record_decisions(learner):
-    """Return a list that gets the decisions of each iteration, see `order_decisions`.
+    """Return a list to which each later iteration appends the result of `order_decisions`.
 
-    Also check that the learner uses just its own decisions of which the outcome is known.
+    It also checks that the learner uses exactly its own decisions that are not pending.
     """
     batches, prepare = [], learner._prepare_data
 

@@ -1,10 +1,10 @@
-"""Simulated device `torch.device("simulated")`: it computes on the CPU with the errors of a GPU.
+"""Simulated device `torch.device("simulated")`: it computes on the CPU and fails where a GPU fails.
 
 Its tensors wrap CPU tensors. Mixing them with CPU tensors or passing them to NumPy raises an error,
 as on a GPU, so learners can be tested without one.
 
-A process that has entered `simulate_device` once keeps the device, and torch then takes it for the
-accelerator of the machine. So these tests have processes of their own: `test_simulated_device.py`.
+After `simulate_device`, torch takes the device for the accelerator of the machine until the process
+ends. So `test_simulated_device.py` runs the tests of this device in processes of their own.
 """
 
 from contextlib import ExitStack, contextmanager, nullcontext
@@ -22,7 +22,7 @@ DEVICE = "simulated"
 aten = torch.ops.aten
 
 COPY_INTO = {aten.copy_.default, aten._foreach_copy_.default}
-# A GPU mixes devices only in copies, and takes indices from the CPU.
+# Operations whose inputs may be on two devices: copies, and indexing with indices on the CPU.
 MAY_MIX = {*COPY_INTO, aten._to_copy.default, aten.index.Tensor}
 # The CPU waits for operations that return a number, or a tensor whose size depends on values.
 WAITING = "_local_scalar_dense", "_unique2", "bincount", "equal", "masked_select", "nonzero"
@@ -33,7 +33,7 @@ GATES = (torch.sigmoid, torch.sigmoid, torch.tanh, torch.sigmoid)
 
 
 def _lstm_cell(inputs, hidden, cell, input_bias, hidden_bias):
-    """Return state and cell after a step, [B, units], and the gates i, f, g, o of PyTorch."""
+    """Return state and cell after a step, [B, units], and the gates i, f, g, o, [B, 4 * units]."""
     gates = (inputs + hidden + input_bias + hidden_bias).chunk(4, 1)
     i, f, g, o = (activate(gate) for activate, gate in zip(GATES, gates, strict=True))
     cell = f * cell + i * g
@@ -75,7 +75,7 @@ class SimulatedTensor(torch.Tensor):
     """Tensor of the device, whose values are in the CPU tensor `inner`."""
 
     inner: torch.Tensor
-    __torch_function__ = torch._C._disabled_torch_function_impl  # results keep their class
+    __torch_function__ = torch._C._disabled_torch_function_impl  # torch must not wrap results
 
     @staticmethod
     def __new__(cls, inner):
@@ -85,7 +85,7 @@ class SimulatedTensor(torch.Tensor):
             strides=inner.stride(),
             storage_offset=inner.storage_offset(),
             dtype=inner.dtype,
-            device=f"{DEVICE}:0",  # as the device "cuda" is "cuda:0"
+            device=f"{DEVICE}:0",  # tensors of "cuda" are on "cuda:0"
         )
         created.inner = inner
         return created
@@ -108,7 +108,7 @@ class SimulatedTensor(torch.Tensor):
         return self.detach()
 
     def __deepcopy__(self, memo):
-        """Copy the memory; a parameter stays one."""
+        """Return a copy with its own memory; the copy of a parameter is a parameter."""
         own = self.detach().clone()
         if isinstance(self, torch.nn.Parameter):
             own = torch.nn.Parameter(own, self.requires_grad)
@@ -124,7 +124,7 @@ class SimulatedTensor(torch.Tensor):
 
 
 def _map_tensors(change, tree):
-    """Map the tensors in nested lists and tuples; torch's `tree_map` takes ten times as long."""
+    """Apply `change` to tensors in nested sequences; torch's `tree_map` takes ten times as long."""
     if isinstance(tree, torch.Tensor):
         return change(tree)
     if isinstance(tree, list | tuple):
@@ -135,8 +135,8 @@ def _map_tensors(change, tree):
 class SimulatedGraph:
     """Recorded operations that `replay` runs again on the same memory, as a CUDA graph does.
 
-    Unlike a GPU, the simulator also runs them while it records; so the first replay does nothing.
-    The CPU tensors of a recorded copy have to keep their memory, too.
+    Unlike a GPU, the simulator already runs operations while it records them; so the first replay
+    does nothing. A replayed copy reads or writes the memory of the CPU tensor that was recorded.
     """
 
     def __init__(self):
@@ -144,10 +144,10 @@ class SimulatedGraph:
         self.replays = 0
 
     def register_generator_state(self, generator):
-        """Do nothing; a replay samples from the generators of the recording."""
+        """Do nothing: recorded operations refer to their generators, so replays use them."""
 
     def add(self, operation, args, kwargs, results):
-        """Record an operation with its arguments and results, tensors of the CPU."""
+        """Record an operation with its arguments and results, whose tensors are on the CPU."""
         self._calls.append((operation, args, kwargs, results))
 
     def replay(self):
@@ -159,7 +159,7 @@ class SimulatedGraph:
             for operation, args, kwargs, results in self._calls:
                 fresh = ONLY_ON_GPUS.get(operation, operation)(*args, **kwargs)
                 for old, new in zip(_list_tensors(results), _list_tensors(fresh), strict=True):
-                    # a view or the result of an in-place operation shares this memory
+                    # views and in-place results share the recorded memory: nothing to copy
                     if old.untyped_storage().data_ptr() != new.untyped_storage().data_ptr():
                         old.copy_(new)
 
@@ -172,7 +172,7 @@ def _list_tensors(tree):
 
 
 class DeviceSimulator(TorchDispatchMode):
-    """Dispatch mode that runs operations of the device.
+    """Dispatch mode that runs the operations of the simulated device on the CPU.
 
     Attributes:
         busy: there is work for which the CPU has not waited.
@@ -218,13 +218,13 @@ class DeviceSimulator(TorchDispatchMode):
             simulated_ids = {id(x.inner) for x in simulated}
 
             def copy_number(x):
-                """Copy CPU numbers: a graph keeps their values, but the addresses of tensors."""
+                """Copy a CPU scalar: a graph keeps its value, but the address of other tensors."""
                 is_number = not x.dim() and id(x) not in simulated_ids and operation not in MAY_MIX
                 return x.clone() if is_number else x
 
             self._graph.add(operation, [_map_tensors(copy_number, x) for x in args], inner, out)
 
-        # an in-place operation returns the tensor that it has changed
+        # the result of an in-place operation is its input, which must not be wrapped twice
         known = {id(x): x for x in inputs} | {id(x.inner): x for x in simulated}
 
         def wrap(x):
@@ -237,7 +237,7 @@ class DeviceSimulator(TorchDispatchMode):
         return out
 
     def _check_one_device(self, operation, inputs):
-        """Raise MixedDevicesError where a GPU would; scalars may be on any device."""
+        """Raise MixedDevicesError if a GPU can't mix these inputs; scalars may be anywhere."""
         is_simulated = [isinstance(x, SimulatedTensor) for x in inputs]
         shapes = [tuple(x.shape) for x in inputs if not isinstance(x, SimulatedTensor) and x.dim()]
         indexes_cpu = operation is aten.index.Tensor and not is_simulated[0]
@@ -247,7 +247,7 @@ class DeviceSimulator(TorchDispatchMode):
             )
 
     def _track_waits(self, operation, inputs, out, is_async):
-        """Track whether the CPU had to wait; a copy of pinned memory may be non-blocking."""
+        """Update `busy` and `waits`; a copy between devices waits unless `is_async`."""
         copied = (
             operation in MAY_MIX
             and len({isinstance(x, SimulatedTensor) for x in (*inputs, *_list_tensors(out))}) > 1
@@ -276,7 +276,7 @@ class _Generator(torch.Generator):
         return torch.cat([state, state[:1]]) if self.device_type == DEVICE else state
 
     def set_state(self, state):
-        """Set the state; raise RuntimeError for one of the other device."""
+        """Set the state; raise RuntimeError if it comes from a generator of the other device."""
         if state.shape != self.get_state().shape:
             raise RuntimeError("RNG state is wrong size")
         super().set_state(state[:-1].contiguous() if self.device_type == DEVICE else state)
@@ -301,7 +301,7 @@ def simulate_device():
     _register()
     before = torch.__future__.get_overwrite_module_params_on_conversion()
     with ExitStack() as stack:
-        # `Module.to` has to create new parameters, because their class is another one
+        # `Module.to` has to create new parameters, because tensors of the device have another class
         torch.__future__.set_overwrite_module_params_on_conversion(True)
         stack.callback(torch.__future__.set_overwrite_module_params_on_conversion, before)
         stack.enter_context(torch.autograd.set_multithreading_enabled(False))
@@ -312,7 +312,7 @@ def simulate_device():
 
 @contextmanager
 def simulate_graphs(simulator):
-    """Have captured steps on the device record and replay graphs in this context, as on a GPU."""
+    """Make each `CapturedStep` on the device record and replay a graph in this context."""
     original_init = CapturedStep.__init__
 
     def init_with_graph(self, function, device, *args, **kwargs):

@@ -39,7 +39,7 @@ def evaluation(game=KUHN, name="default", **settings):
 
 
 class Policies:
-    """Player whose K instances look up their policies, [K, I, A]."""
+    """Player with K instances; `policies` [K, I, A] hold the probabilities of A actions."""
 
     def __init__(self, game, policies):
         self.game, self.policies, self.instance_count = game, policies, len(policies)
@@ -63,7 +63,7 @@ def random_policies(game, count=1, seed=0):
 def build_network_player(
     game, net, sharing="shared", player_class=NetworkPlayer, instances=1, scale=20.0
 ):
-    """Return an untrained player, whose outputs differ the more, the larger `scale` is.
+    """Return an untrained player; a larger `scale` makes the outputs of its networks differ more.
 
     `net` is the configuration of its networks, or the name of their features.
     """

@@ -11,21 +11,21 @@ HEADS_UP = game("limit_holdem")
 
 
 def cards(text):
-    """Return the cards of `AsKd …`."""
+    """Return the cards in text such as `AsKd`."""
     return parse_cards(text, "23456789TJQKA", "cdhs")
 
 
 def bot(name, game=HEADS_UP, **settings):
-    """Return the bot of `conf/player/<name>.yaml` with other settings."""
+    """Return the bot of `conf/player/<name>.yaml`, some of whose settings `settings` replace."""
     return build({**load_option("player", name), **settings}, "player", game=game)
 
 
 def hand(deck, *actions, game=HEADS_UP):
-    """Return the table [1] with this deck after these actions."""
+    """Return the record [1] of a table with this deck after these actions."""
     deal = np.array(cards(deck) if isinstance(deck, str) else deck)
     return deal_tables(game, actions=actions, decks=deal[None, : game.cards_dealt]).records
 
 
 def get_probs(name, deck, *actions, **settings):
-    """Return a bot's probabilities of fold, call and raise heads-up."""
+    """Return a bot's probabilities of fold, call and raise in heads-up limit hold'em."""
     return bot(name, **settings).action_probs(hand(deck, *actions))[0].tolist()

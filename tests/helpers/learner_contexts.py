@@ -1,4 +1,4 @@
-"""Contexts and settings of learners on the CPU, for tests to change."""
+"""Contexts and settings of small learners on the CPU, and measurements of their players."""
 
 import numpy as np
 import torch
@@ -43,14 +43,14 @@ def average_settings(**changed):
 
 
 def build_learner(algo, game, net, seed, opponent, settings):
-    """Build a learner of `conf/algo` on the CPU with other settings, as objects of their types."""
+    """Build a learner of `conf/algo` on the CPU; the objects in `settings` replace defaults."""
     defaults = load_option("algo", algo)
     learner_class = load_class(defaults.pop("_target_"))
     return learner_class(**defaults | settings, context=cpu_context(game, net, seed, opponent))
 
 
 def ppo_settings(**changed):
-    """Return the settings of `conf/algo/ppo.yaml`, changed for small runs."""
+    """Return PPO's settings for small runs; those in `changed` replace the others."""
     settings = {key: value for key, value in load_option("algo", "ppo").items() if key[0] != "_"}
     pool = OpponentPoolSettings(play_prob=0.0, snapshot_interval=1, capacity=1)
     settings |= {"tables": 64, "rollout_steps": 8, "minibatches": 2, "opponent_pool": pool}
@@ -59,7 +59,7 @@ def ppo_settings(**changed):
 
 
 def compose_learner(words, game, seed=0, opponents=None, device="cpu", *workers):
-    """Build the learner for overrides of the command line."""
+    """Build the learner of a run with the overrides `words` on its command line."""
     config = convert_horizons_to_steps(compose_plain_config(words))
     return build_algorithm(config, game, torch.device(device), seed, opponents, *workers)
 
@@ -72,7 +72,7 @@ def learn_decisions(learner, count):
 
 
 def record_results(owner, name):
-    """Return a list to which each later call of a method adds its result."""
+    """Return a list to which each later call of the method `name` appends its result."""
     method, results = getattr(owner, name), []
 
     def record(*arguments):
@@ -84,7 +84,7 @@ def record_results(owner, name):
 
 
 def set_outputs(module, outputs):
-    """Set the last layer of a network so that all inputs have the same outputs."""
+    """Change the last layer of a network so that its outputs are `outputs` for every input."""
     last = module.layers[-1]
     with torch.no_grad():
         last.weight.zero_()
@@ -97,7 +97,7 @@ def measure_exploitability(game, player):
 
 
 def always_fold(game):
-    """Return a player that folds if it can, and else checks."""
+    """Return a player that folds whenever it may, and else checks."""
     tree = get_tree(game)
     policy = np.zeros(tree.legal_mask.shape)
     policy[np.arange(tree.infoset_count), tree.legal_mask.argmax(1)] = 1
@@ -105,7 +105,7 @@ def always_fold(game):
 
 
 def compute_winnings(game, player, other):
-    """Return the expected winnings of a player in each seat against a tabular player."""
+    """Return a player's expected winnings in either seat against a tabular player, in chips."""
     tree = get_tree(game)
     policy = player.action_probs(tree.infoset_records)
     mixed = [

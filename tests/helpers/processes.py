@@ -6,16 +6,16 @@ import time
 from contextlib import contextmanager
 from pathlib import Path
 
-# A fork of this process would lack its threads.
+# Children are forked from a server: a fork of this process would lack its threads.
 SERVER = multiprocessing.get_context("forkserver")
-SERVER.set_forkserver_preload(["torch", "poker_rl.training.start_run"])  # once for all children
+SERVER.set_forkserver_preload(["torch", "poker_rl.training.start_run"])  # imported once
 
 
 @contextmanager
 def default_signals():
-    """Set the default handlers of SIGHUP and SIGINT, which nohup ignores, in this context.
+    """Set the default handlers of SIGHUP and SIGINT in this context.
 
-    Outside of it, background tests continue when their terminal is closed.
+    Tests that run in the background (`nohup pytest &`) ignore them, and so would their children.
     """
     handlers = {signal.SIGHUP: signal.SIG_DFL, signal.SIGINT: signal.default_int_handler}
     before = {number: signal.signal(number, handler) for number, handler in handlers.items()}
@@ -27,7 +27,7 @@ def default_signals():
 
 
 def wait_for(condition, process=None):
-    """Wait until a condition holds, as long as a process is alive; return the condition's value."""
+    """Wait until `condition()` is true and return its value; fail if `process` ends before."""
     while not (value := condition()):
         assert process is None or process.poll() is None
         time.sleep(0.05)
@@ -35,7 +35,7 @@ def wait_for(condition, process=None):
 
 
 def is_running(process):
-    """Return whether a process has not ended; a zombie has ended."""
+    """Return whether the process with this id is running; a zombie is not."""
     try:
         return Path("/proc", str(process), "stat").read_text().rpartition(") ")[2][0] != "Z"
     except OSError:

@@ -12,10 +12,10 @@ from poker_rl.games.poker import betting
 from poker_rl.games.poker.fixed_limit_poker import FixedLimitPoker
 from poker_rl.games.poker.table_dtypes import NO_LIMIT_TABLE_DTYPE
 
-# Games of OpenSpiel have tests of their own.
+# Without the option `openspiel`, which has tests of its own.
 FILES = (SHIPPED_OPTION_DIR / "game").glob("*.yaml")
 NAMES = sorted(path.stem for path in FILES if path.stem != "openspiel")
-# A game of each kind of rules, seats, cards and bets.
+# Games that together have all kinds of rules, seat counts, cards and bets.
 KINDS = ["big2", "kuhn_3p", "leduc", "limit_holdem_2to9", "nolimit_holdem_6p"]
 KINDS += ["nolimit_leduc_sizes", "nolimit_short_deck_6p", "rhode_island"]
 DECK = "23456789TJQKA"
@@ -32,9 +32,9 @@ LIMIT = [name for name in POKER if name not in NO_LIMIT]
 
 
 def sample_definition(randint, small=False):
-    """Return a limit game of 2-4 seats and 1-4 streets, with choices by `randint(low, high)`.
+    """Return a random limit game of 2-4 seats and 1-4 streets; `randint` includes both bounds.
 
-    A small one has 2-3 seats, 1-2 streets and a short deck.
+    A small game has 2-3 seats, 1-2 streets and a short deck.
     """
     seats, streets = randint(2, 3 if small else 4), randint(1, 2 if small else 4)
     hole = randint(1, 1 if small else 2)
@@ -60,7 +60,7 @@ def sample_definition(randint, small=False):
 
 
 def sample_definitions(count, seed, small=False):
-    """Return random definitions."""
+    """Return `count` random limit games."""
     generator = np.random.default_rng(seed)
 
     def randint(low, high):
@@ -70,7 +70,7 @@ def sample_definitions(count, seed, small=False):
 
 
 def deal_tables(game, count=1, seed=0, actions=(), **deal):
-    """Return newly dealt tables, after these actions at each of them."""
+    """Return newly dealt tables after `actions` at each; `deal` is passed to `Tables.deal`."""
     tables = Tables(game, count, seed)
     tables.deal(**deal)
     for action in actions:
@@ -83,7 +83,7 @@ class Move:
     """One decision at each table whose hand is not over."""
 
     rows: np.ndarray  # [n] indices of the tables
-    records: np.ndarray  # [n] before the move
+    records: np.ndarray  # [n] tables before the move
     legal: np.ndarray  # [n, A]
     actions: np.ndarray  # [n]
 
@@ -104,11 +104,11 @@ def play(game, hands, seed, tables=None):
 
 
 def play_records(game, hands, seed):
-    """Return the tables [N] of all decisions in random hands."""
+    """Return the records [N] of the tables at all decisions in random hands."""
     return np.concatenate([move.records for move in play(game, hands, seed)[1]])
 
 
 def sample_decisions(game, count, seed=0):
-    """Return the tables [count] of random decisions in random hands."""
+    """Return the records [count] of the tables at random decisions in random hands."""
     records = play_records(game, count, seed)
     return records[np.random.default_rng(seed).choice(len(records), count, replace=False)]

@@ -9,7 +9,7 @@ EXACT = "eval/average/exploitability"
 
 
 def write_run_folder(folder, rows, *, seed=0, names=None, manifest=None, **settings):
-    """Write a run folder with these rows; runs of higher seeds started later."""
+    """Write a run folder with these rows of metrics; a higher seed has a later start time."""
     path = Path(folder)
     path.mkdir(parents=True)
     config = {"seed": seed, "threads": 1, "precision": "highest", "outputs": "outputs"}
@@ -29,6 +29,6 @@ def write_run_folder(folder, rows, *, seed=0, names=None, manifest=None, **setti
 
 
 def make_row(decisions, value, **others):
-    """Return a row with this exploitability of the average player."""
+    """Return a row of metrics in which the player `average` has the exploitability `value`."""
     row = {"hands": decisions / 2, "decisions": decisions, "updates": 0, "iterations": 0}
     return row | {EXACT: value, "time/elapsed_s": 6 * decisions} | others

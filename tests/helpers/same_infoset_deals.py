@@ -8,14 +8,14 @@ from poker_rl.games.tables import tables_from_records
 def sample_same_infoset_deals(played, record, seat, count):
     """Return copies of a table with other deals in the same information set of the seat.
 
-    The cards that it does not see are permuted as far as the rules of the game allow.
+    The cards that the seat does not see are permuted as far as the rules of the game allow.
     """
     infoset_key = get_infoset_key(played, record, seat)
     tables = tables_from_records(played, np.array([record] * count))
     generator = np.random.default_rng(0)
     names = played.table_dtype.names or ()
     for i, row in enumerate(tables.records):
-        if "hand" in names and "turn" in names:  # Big 2: the cards that the others still hold
+        if "hand" in names and "turn" in names:  # Big 2: permute other hands
             others = [s for s in range(4) if s != seat]
             left = [int(row["left"][s]) for s in others]
             cards = generator.permutation(
@@ -41,7 +41,7 @@ def sample_same_infoset_deals(played, record, seat, count):
 
 
 def get_infoset_key(played, record, seat):
-    """Return the key of the information set of any seat."""
+    """Return the key of the seat's information set, even if another seat is to act."""
     tables = tables_from_records(played, np.array([record]))
     tables.records["to_act"] = seat
     return tables.infoset_keys()[0]

@@ -1,4 +1,4 @@
-"""Tables, sessions and servers of the page, for its tests."""
+"""Tables, sessions and servers for tests of the play page."""
 
 import os
 import re
@@ -22,14 +22,14 @@ from poker_rl.players import load_player
 
 
 def make_table_setup(game, *names):
-    """Return a table with these players, the first of which gives advice."""
+    """Return a table setup with these players, the first of which gives advice."""
     played = load_game(game)
     seated = [NamedPlayer(name, load_player(name, played)) for name in names]
     return TableSetup(played, seated, seated[0])
 
 
 def make_sessions(folder, setup=None, **settings):
-    """Return sessions saved in `folder/play`; without a table, they begin at the start screen."""
+    """Return sessions saved in `folder/play`; without a setup, they begin at the start screen."""
     settings = {"outputs": str(folder / "play"), **settings}
     settings = read_plain_yaml(SHIPPED_OPTION_DIR / "play.yaml") | settings
     config = PlayConfig(**convert_fields(PlayConfig, settings, "", {}))
@@ -37,13 +37,13 @@ def make_sessions(folder, setup=None, **settings):
 
 
 def make_app(sessions, url_prefix=""):
-    """Return the application of a page with these sessions."""
+    """Return the web application of a play page with these sessions."""
     server = PageServer(sessions, "key", "table", url_prefix)
     return server.create_application(list_allowed_hosts("127.0.0.1", ["Proxy.example"], False))
 
 
 def play_on(view, post):
-    """Take the last of the legal moves until the hand is over; return the view."""
+    """Make the last legal move at each decision until the hand is over; return the final view."""
     while view["phase"] == "act":
         view = post("act", {"turn": view["turn"], "action": view["moves"][-1]["action"]})
     return view
@@ -51,14 +51,14 @@ def play_on(view, post):
 
 @dataclass
 class ServerProcess:
-    """Server of the page in its own process."""
+    """Server of the play page in its own process."""
 
     process: subprocess.Popen[str]
     port: int
     path: str
 
     def client(self, cookies=None):
-        """Return a client on the same machine."""
+        """Return an HTTP client of this server on the same machine."""
         base = f"http://127.0.0.1:{self.port}{self.path}"
         headers = {"sec-fetch-site": "same-origin"}
         cookies = dict(cookies or {})

@@ -19,7 +19,7 @@ SMALL = {key: value for value, keys in KEYS_OF_VALUE.items() for key in keys.spl
 
 @cache
 def list_small_overrides(algo):
-    """Return the overrides for an option of `conf/algo`."""
+    """Return the overrides that make iterations of an option of `conf/algo` small."""
     config = compose_plain_config([f"algo={algo}"])["algo"]
     parts = {"algo": config, "algo.average_policy": config.get("average_policy") or {}}
     keys = [(prefix, key) for prefix, part in parts.items() for key in SMALL if key in part]
@@ -27,7 +27,7 @@ def list_small_overrides(algo):
 
 
 def _list_learners():
-    """Return the overrides of one option for each class that has networks, by its name."""
+    """Return small overrides by option of `conf/algo`, one option per class with networks."""
     learners, classes = {}, set()
     for path in sorted((SHIPPED_OPTION_DIR / "algo").glob("*.yaml")):
         config = compose_plain_config([f"algo={path.stem}"])

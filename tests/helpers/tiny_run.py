@@ -1,4 +1,4 @@
-"""The smallest algorithm with all parts of a checkpoint: weights, an optimizer and generators."""
+"""Runs of a tiny algorithm with all parts of a checkpoint: weights, optimizer and generators."""
 
 import json
 from dataclasses import asdict
@@ -32,7 +32,7 @@ class TinyPlayer:
 
 
 class TinyAlgorithm:
-    """Algorithm that fits noise; a metric, a weight or a sample breaks at iteration `nan_at`."""
+    """Algorithm that fits noise; at iteration `nan_at` NaN or inf appears where `nan_in` says."""
 
     def __init__(self, seed, nan_at=0, nan_in="metric"):
         self.nan_at, self.nan_in = nan_at, nan_in
@@ -106,7 +106,7 @@ class TinyEvaluation:
 
 
 def build_settings(**changes):
-    """Return the config of a run: the defaults of `conf/config.yaml`, and the parts above."""
+    """Return a run's config: the defaults of `conf/config.yaml` with `TinyGame` and its parts."""
     defaults = read_plain_yaml(SHIPPED_OPTION_DIR / "config.yaml")
     root = {key: value for key, value in defaults.items() if key != "defaults"}
     root |= {"names": {"game": "tiny", "algo": "fit"}, "seed": 5, "device": "cpu", "logger": {}}
@@ -117,7 +117,7 @@ def build_settings(**changes):
 
 
 def train(resume=None, overrides=(), loggers=None, **changes):
-    """Train in the current folder."""
+    """Train `TinyAlgorithm` in the current folder; `changes` replace settings of the run."""
     config = build_settings(**changes)
     algo = {key: value for key, value in config["algo"].items() if key != "_target_"}
     algorithm = TinyAlgorithm(config["seed"], **algo)
@@ -127,7 +127,7 @@ def train(resume=None, overrides=(), loggers=None, **changes):
 
 
 def call_before_iteration(patch, number, act):
-    """Call `act` when a learner has done `number` iterations, before the next one."""
+    """Call `act` after `number` iterations of a `TinyAlgorithm`, before the next one."""
     learn = TinyAlgorithm.learn
 
     def act_and_learn(self):
@@ -139,7 +139,7 @@ def call_before_iteration(patch, number, act):
 
 
 def read_rows(folder):
-    """Return the metrics of a run without times."""
+    """Return the rows of a run's metrics, without the tags `time/…`."""
     lines = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     return [{k: v for k, v in row.items() if not k.startswith("time/")} for row in lines]
 
@@ -151,7 +151,7 @@ def get_folder():
 
 
 def is_same(first, second):
-    """Return whether two values are equal to the bit."""
+    """Return whether two values, which may be nested, are bitwise equal."""
     if isinstance(first, torch.Tensor):
         return torch.equal(first, second)
     if isinstance(first, dict):

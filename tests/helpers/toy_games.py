@@ -1,4 +1,4 @@
-"""Kuhn and Leduc poker for any number of seats, as OpenSpiel generalizes them, and a marker."""
+"""Kuhn and Leduc poker for any number of seats, as in OpenSpiel, and helpers for threads."""
 
 from contextlib import contextmanager
 from dataclasses import replace
@@ -25,12 +25,12 @@ def leduc(seats=2):
 
 
 def leduc_8():
-    """Return Leduc with eight ranks: 152,160 leaves, milliseconds of work for a solver."""
+    """Return Leduc with eight ranks: a solver traverses its 152,160 leaves in milliseconds."""
     return replace(load_game("leduc"), ranks=RANKS)
 
 
 def imperfect_recall_kuhn(monkeypatch):
-    """Return Kuhn poker whose information sets contain the own card but no moves."""
+    """Return Kuhn poker where an information set is a seat and its card, without the moves."""
 
     def card(tables, rows=None):
         records = tables.records if rows is None else tables.records.take(rows)
@@ -42,7 +42,7 @@ def imperfect_recall_kuhn(monkeypatch):
 
 
 def label(parameter):
-    """Return a short name of a game among the parameters of a test."""
+    """Return the id of a test's parameter: such as `kuhn_2` for a game, None for others."""
     return f"{parameter.name}_{parameter.seats}" if isinstance(parameter, FixedLimitPoker) else None
 
 

@@ -6,7 +6,7 @@ from poker_rl.evaluation.variance_reduction.pot_equity_value import HOLE_CARDS_U
 
 
 class TreeValue:
-    """Value function that looks nodes of a tree up by their actions and known cards.
+    """Value function: the mean over tree nodes with the same actions and known cards.
 
     Args:
         node_values: value of each node to each seat, [N, seats], from `compute_expected_values`.
@@ -30,7 +30,7 @@ class TreeValue:
             self._known[shown] = keys, np.stack(means, axis=1)
 
     def compute_values(self, records, board_cards_known):
-        """Return the values of tables [B] with known board cards [B], [B, seats, 1] chips."""
+        """Return the values of tables [B] in chips, [B, seats, 1], from their known cards."""
         out = np.empty((len(records), self._game.seats))
         dealt = sum(self._groups)
         for board_count in np.unique(board_cards_known):
@@ -44,10 +44,10 @@ class TreeValue:
         return out[:, :, None]
 
     def _keys(self, lines, cards, shown):
-        """Return actions [B, L] and the known cards of decks [B, dealt] as bytes."""
+        """Return keys of bytes [B]: the actions [B, L] and the known cards of decks [B, dealt]."""
         known = 0 if shown == HOLE_CARDS_UNKNOWN else self._first + shown
         parts, position = [lines.astype(np.int16)], 0
-        for size in self._groups:  # cards that are dealt together have no order
+        for size in self._groups:  # sorted: the order of cards dealt together has no meaning
             if position + size <= known and size:
                 parts.append(np.sort(cards[:, position : position + size], axis=1).astype(np.int16))
             position += size
@@ -62,9 +62,9 @@ def random_policy(tree, seed):
 
 
 def compute_expected_values(tree, policy):
-    """Return the value of every node to each seat if all play `policy` [I, A], [N, seats].
+    """Return the value of each of N nodes to each seat, [N, seats], if all play `policy` [I, A].
 
-    All cards of the deal count as known.
+    A node is a deal and the actions so far, so all cards of the deal count as known.
     """
     node_values = tree.node_payoffs.copy()
     for depth in range(len(tree.level_starts) - 2, 0, -1):
@@ -75,11 +75,11 @@ def compute_expected_values(tree, policy):
 
 
 def compute_counterfactual_values(tree, policy, traverser):
-    """Return counterfactual quantities of a traverser if all play `policy` [I, A], in chips.
+    """Return counterfactual quantities of the seat `traverser` if all play `policy` [I, A].
 
     Returns:
-        The regrets of the traverser's actions [I, A], the counterfactual reach of each information
-        set [I], and the counterfactual values of the traverser's own [I].
+        The regrets of the traverser's actions in chips [I, A], the counterfactual reach of each
+        information set [I], and the counterfactual values of the traverser's sets in chips [I].
     """
     actions = tree.legal_mask.shape[1]
     edge = tree.edge.astype(np.int64)

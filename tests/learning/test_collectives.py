@@ -21,7 +21,7 @@ from poker_rl.learning.minibatches import iterate_minibatch_indices, sample_unif
 from poker_rl.players import load_player
 from poker_rl.training.run_checkpoints import Checkpoints
 
-ITERATIONS = 10  # each takes at least one gradient step
+ITERATIONS = 10  # with at least half as many gradient steps
 
 
 def run_processes(targets):
@@ -49,7 +49,7 @@ def learner(algo, rank, workers, *overrides, opponent=None):
 
 
 def share_state(learner):
-    """Synchronize the state of a learner with the first process."""
+    """Copy the state of the first process's learner to the learners of all processes."""
     config = {"names": {"game": "leduc", "algo": "x"}}
     Checkpoints(Path(), config, learner.services.game, learner).load_state_on_all_ranks()
 
@@ -70,12 +70,12 @@ def weights(learner):
 
 
 def build_ppo_on_play_of_two(overrides, doubled):
-    """Return a PPO learner in one process that learns from the play of two."""
+    """Return a PPO learner in one process that learns from the play of two learners."""
     single = learner("ppo", 0, 1, *overrides, *doubled)
     halves = [learner("ppo", rank, 2, *overrides) for rank in range(2)]
 
     def play_in_halves():
-        """Play at the tables of the first process, then at those of the second."""
+        """Play at the tables of the first learner, then at those of the second."""
         whole, parts = single._rollout, [half._rollout for half in halves]
         for part in parts:
             part._actor, part.non_learning_network = whole._actor, whole.non_learning_network
@@ -87,7 +87,7 @@ def build_ppo_on_play_of_two(overrides, doubled):
         single.services.rollout.hands_played = sum(rollout.hands_played for rollout in rollouts)
 
     single._rollout.play = play_in_halves
-    # With one minibatch the order does not matter; both generators have to sample a seed.
+    # The seed orders rows, which has no effect with one minibatch; both halves have to sample one.
     single.services.sample_seed = lambda: max(half.services.sample_seed() for half in halves)
     return single
 
@@ -134,7 +134,7 @@ def test_two_processes_learn_equal_weights(algo, results):
             assert metrics[tag] == pytest.approx(first[2][tag], rel=1e-4, abs=1e-5)
 
 
-SIZES = [[[10, 4], [7, 9]], [[10, 4], [0, 0]]]  # rows by process and replica
+SIZES = [[[10, 4], [7, 9]], [[10, 4], [0, 0]]]  # numbers of rows by process and replica
 
 
 def make_minibatches(sizes, rank):
@@ -147,7 +147,7 @@ def make_minibatches(sizes, rank):
 
 @pytest.mark.parametrize("case", range(len(SIZES)))
 def test_minibatches_weight_rows_of_both_processes_equally(case, results):
-    """With unequal numbers of rows, which are not divisible by the number of minibatches."""
+    """Processes have different numbers of rows, most of them not divisible by 3 minibatches."""
     sizes = SIZES[case]
     first, second = (result[f"rows {case}"] for result in results)
     assert len(first) == len(second) == 3
@@ -178,7 +178,7 @@ def train_on_few_decisions(rank):
 
 
 def test_process_without_usable_decisions_stays_synchronized(results):
-    """With one table, an iteration may have no decision of the learner in a finished hand."""
+    """With one table a process, an iteration may have no decision whose hand has ended."""
     first, second = (result["little"] for result in results)
     rows = [[decided for _, decided in seen] for seen, _ in (first, second)]
     assert any(bool(count) != bool(other_count) for count, other_count in zip(*rows, strict=True))
@@ -222,5 +222,5 @@ def check_sums(reducer, workers, rank):
 
 def test_shm_all_reduce_sums_tensors_of_all_types():
     workers = 3
-    reducer = ShmAllReduce(workers, False, SERVER)  # more processes than cores: waiting ones sleep
+    reducer = ShmAllReduce(workers, False, SERVER)  # without polls: cores may be too few
     run_processes([partial(check_sums, reducer, workers, rank) for rank in range(workers)])

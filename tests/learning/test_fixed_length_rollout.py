@@ -1,4 +1,4 @@
-"""Rollouts of fixed length: advantages, the rules, groups of tables, sampling of actions."""
+"""Rollouts of fixed length: advantages, game rules, groups of tables, sampling of actions."""
 
 from dataclasses import fields
 
@@ -86,7 +86,7 @@ def test_rollout_batch_agrees_with_the_rules(game, overrides):
     forced = ended = 0
     for _ in range(6):
         tables.load_records(copy_records(services.rollout.tables.records))
-        if tables.records["over"].any():  # before the first iteration
+        if tables.records["over"].any():  # before the first deal
             tables.deal()
         rollout.play()
         batch = rollout.batch
@@ -131,7 +131,7 @@ def test_three_groups_of_tables_play_as_one_group(game, overrides):
             rollout.play()
         whole, parts = (copy_columns(rollout.batch) for rollout in rollouts)
         for name, expected in whole.items():
-            if game == "big2" and name == "log_prob":  # matrix products may differ by rounding
+            if game == "big2" and name == "log_prob":  # rounding depends on the batch size
                 torch.testing.assert_close(parts[name], expected, atol=1e-6, rtol=0)
             else:
                 assert torch.equal(parts[name], expected), name
@@ -158,7 +158,7 @@ def test_no_illegal_action_is_sampled(uniform):
 
 
 def test_actions_are_sampled_by_their_probabilities():
-    """Of n random numbers on a grid, each action gets n times its probability, rounded."""
+    """Of n evenly spaced random numbers, n p (rounded) sample an action of probability p."""
     count = 100_000
     logits = torch.tensor([0.3, -2.0, 4.0, 1.0, 0.0, -90.0, 2.0, 1.5])
     legal = torch.tensor([False, True, False, True, True, True, True, False])

@@ -1,4 +1,4 @@
-"""Gradient steps on batches of a replay buffer, and GPU work in two streams."""
+"""Gradient steps on batches of a replay buffer, and GPU work on two streams."""
 
 import math
 from unittest.mock import patch
@@ -55,7 +55,7 @@ def test_gradient_norm_is_measured_before_clipping():
     norms = []
     for limit in (1.0, None):
         norms.append(float(take_gradient_step((weight**2 / 2).sum(), optimizer, module, limit)))
-    assert norms == pytest.approx([3.5, math.hypot(2, 3)], rel=1e-5)  # each step shrinks both by 1
+    assert norms == pytest.approx([3.5, math.hypot(2, 3)], rel=1e-5)  # 3.5 is the mean of 3 and 4
 
 
 def test_each_step_uses_its_own_learning_rate_of_the_schedule():
@@ -90,7 +90,7 @@ def test_optimizers_captured_together_step_as_if_alone():
 
 @pytest.mark.parametrize("widths", [[1, 5, 3], [70, 90, 40], [300, 2000, 10]])
 def test_chunked_adam_equals_adam(widths):
-    """They stay equal after each has loaded the state of the other."""
+    """Both optimizers stay equal, even after each has loaded the state of the other."""
     modules = [
         build_mlp(widths, 2, "tanh", "torch", torch.Generator().manual_seed(0)) for _ in range(2)
     ]
@@ -113,7 +113,7 @@ def test_chunked_adam_equals_adam(widths):
 
 
 class Streams:
-    """Fake streams of a GPU, which record the order of calls."""
+    """Fake GPU streams, which record the order of calls."""
 
     def __init__(self):
         self.calls = []

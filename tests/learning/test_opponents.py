@@ -26,7 +26,7 @@ def call(rows):
 
 
 def test_opponent_weights_are_shares_and_winnings_are_per_opponent():
-    """Every hand has a showdown, for 1 chip against `call` and for 2 against `raise`."""
+    """Every hand has a showdown; 1 chip is won or lost against `call`, 2 against `raise`."""
     players = {name: load_player(name, KUHN) for name in ("call", "raise")}
     settings = OpponentSettings(players=players, weights=[1, 3])
     rollout = Rollout(KUHN, 4000, 0, opponents=settings, seating="shuffled")
@@ -42,12 +42,12 @@ def test_opponent_weights_are_shares_and_winnings_are_per_opponent():
 
 
 def test_opponents_are_sampled_for_each_seat():
-    """With three at the table, one opponent may raise and the other only call."""
+    """Each of two opponents is `raise` with probability 1/2, so 3/4 of the hands have a raise."""
     game = load_game("kuhn_3p")
     players = {name: load_player(name, game) for name in ("call", "raise")}
     rollout = Rollout(game, 2000, 0, opponents=OpponentSettings(players=players))
     rollout.play_full_hands(call)
-    has_raise = (rollout.tables.payoffs() > 2).any(1)  # without a raise it wins 2, 1 from each
+    has_raise = (rollout.tables.payoffs() > 2).any(1)  # else a winner gets 1 chip from each
     assert has_raise.mean() == pytest.approx(3 / 4, abs=0.05)
 
 
@@ -127,7 +127,7 @@ def test_in_pool_hands_one_seat_learns_and_the_others_play_a_snapshot():
 
 
 def test_pool_is_a_uniform_sample_of_the_whole_run():
-    """It is a reservoir: each of 40 policies is among the four with probability 1/10."""
+    """Each of 40 policies is among the four in the pool at the end with probability 1/10."""
     learner = ppo(0.5, interval=1, capacity=4, tables=8)
     bias = learner._actor.layers[-1].bias
     stored = []

@@ -27,7 +27,7 @@ NUMBER = {"number": Column(torch.int64)}
 
 
 def add_numbers(rule, capacity, count, seed, parts=1):
-    """Return which of the numbers 0 to count - 1 a buffer keeps; they are added in some parts."""
+    """Add the numbers 0 to count - 1 to a buffer in `parts` parts; return those it keeps."""
     buffer = ReplayBuffer("capacity", capacity, rule, NUMBER, CPU, seed)
     for part in np.array_split(np.arange(count), parts):
         buffer.add(np.zeros(len(part), np.int64), number=part)
@@ -102,7 +102,7 @@ def test_sampled_items_are_complete_and_of_their_replica():
     for k in range(3):
         number = batch["number"][k].numpy()
         newest = np.flatnonzero(replica == k)[-50:]
-        assert set(number) == set(newest)  # P(an item is never sampled) = 3e-4
+        assert set(number) == set(newest)  # P(a given item is never sampled) = 3e-4
         for name, values in added.items():
             np.testing.assert_array_equal(batch[name][k].numpy(), values[number])
 
@@ -141,7 +141,7 @@ def test_buffer_larger_than_memory_is_refused_with_its_size():
 
 
 def test_memory_check_counts_all_processes_of_the_machine():
-    """Memory that one process may use is too much for each of two."""
+    """3/5 of the memory is allowed for one process, but too much for each of two."""
     available = _measure_available_bytes(CPU)
     check_memory("replay: 1 item", 3 * available // 5, CPU)
     prepare_process("cpu", 1, 0, ProcessRank(3, local_count=2))
