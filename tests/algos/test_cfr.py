@@ -151,7 +151,6 @@ def test_resume_is_bitwise_equal(name, tmp_path):
     torch.save(saved.state_dict(), tmp_path / "state.pt")
     resumed.load_state_dict(torch.load(tmp_path / "state.pt", weights_only=True))
     resumed.learn()
-    assert saved.progress.iterations == saved.iterations_per_step  # `resumed` has a copy
     for _ in range(2):
         metrics = baseline.learn()
     assert all(np.isfinite(value) for value in metrics.values())

@@ -106,7 +106,7 @@ def test_rarely_played_actions_are_not_tried(monkeypatch):
 
 
 def test_approaches_equilibrium_on_kuhn():
-    """Uniform play has exploitability .458."""
+    """Uniform play has exploitability .458; seeds 0 to 4 end between .090 and .107."""
     game, steps = kuhn(), 150_000
     lr = Linear(start=3e-3, end=1e-4, horizon=steps)
     settings = {"tables": 256, "replay_capacity": 20_000, "gradient_steps": 8, "batch_size": 256}
