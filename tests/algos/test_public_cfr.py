@@ -53,11 +53,10 @@ def test_policy_lookup_does_not_depend_on_suit_names():
 
 def test_information_sets_share_a_row_only_up_to_suits():
     tree = get_tree(TWELVE)
-    rows = get_or_build_infoset_index(TWELVE).lookup_rows(tree.infoset_records)
-    assert set(rows.tolist()) == set(range(get_or_build_infoset_index(TWELVE).row_count))
-    policies = np.random.default_rng(0).dirichlet(
-        np.ones(3), get_or_build_infoset_index(TWELVE).row_count
-    )
+    index = get_or_build_infoset_index(TWELVE)
+    rows = index.lookup_rows(tree.infoset_records)
+    assert set(rows.tolist()) == set(range(index.row_count))
+    policies = np.random.default_rng(0).dirichlet(np.ones(3), index.row_count)
     player = PublicTabularPlayer(TWELVE, policies.astype(np.float16))
     by_name = {}
     for name, row in zip(tree.infoset_names, rows.tolist(), strict=True):

@@ -148,13 +148,11 @@ def test_mean_winnings_of_the_responder_equal_the_enumerated_value(definition):
     policy = policy**4 / (policy**4).sum(1, keepdims=True)  # so that actions reveal the hand
     player = Policies(definition, [policy])
     player.is_suit_invariant = False
-    responder, private_hands = LocalBestResponse(definition, player, 0), PrivateHands(definition)
+    responder, hands = LocalBestResponse(definition, player, 0), PrivateHands(definition)
     means = []
     for board in combinations(range(definition.deck_size), sum(definition.board_cards)):
         cards = np.array(board, np.int64)
-        play = ResponderPlay(
-            responder, cards, np.flatnonzero(private_hands.mask_compatible_hands(cards))
-        )
+        play = ResponderPlay(responder, cards, np.flatnonzero(hands.mask_compatible_hands(cards)))
         for seat, hand_row in product((0, 1), range(definition.deck_size - len(cards))):
             means.append(compute_mean_winnings(play, seat, hand_row))
     assert np.mean(means) == pytest.approx(enumerate_value(definition, policy)[0], abs=1e-6)
@@ -193,18 +191,14 @@ def test_win_margins_average_over_boards():
     On a flop of A, 3 and 2, of 990 boards, the aces lose on the one with both other kings, and tie
     on the 16 with a four and a five, where the best hand is the straight on the board.
     """
-    private_hands, generator = PrivateHands(HOLDEM), np.random.default_rng(0)
-    row_of_hand = {tuple(hand): i for i, hand in enumerate(private_hands.hands.tolist())}
+    hands, generator = PrivateHands(HOLDEM), np.random.default_rng(0)
+    row_of_hand = {tuple(hand): i for i, hand in enumerate(hands.hands.tolist())}
     aces, kings = row_of_hand[48, 49], row_of_hand[44, 45]
     rows, no_board = np.array([aces]), np.array([], np.int64)
-    (margins,) = expected_win_margins.compute_win_margins(
-        HOLDEM, private_hands, rows, no_board, generator
-    )
+    (margins,) = expected_win_margins.compute_win_margins(HOLDEM, hands, rows, no_board, generator)
     assert (1 + margins[kings]) / 2 == pytest.approx(0.8195, abs=0.04)  # 2,000 sampled boards
     flop = np.array([0, 5, 50])  # a deuce, a three of another suit and an ace
-    (on_flop,) = expected_win_margins.compute_win_margins(
-        HOLDEM, private_hands, rows, flop, generator
-    )
+    (on_flop,) = expected_win_margins.compute_win_margins(HOLDEM, hands, rows, flop, generator)
     assert on_flop[kings] == pytest.approx(1 - (2 * 1 + 16) / 990)
     assert on_flop[row_of_hand[48, 51]] == 0  # the hands share a card
 

@@ -274,36 +274,34 @@ def compute_pair_by_pair(private_hands, board, reach, suits):
 
 @pytest.mark.parametrize(("definition", "cards"), [(SHORT, 3), (SHORT, 5), (LEDUC, 1)])
 def test_range_showdown_matches_a_loop_over_all_pairs(definition, cards):
-    generator, private_hands = np.random.default_rng(0), PrivateHands(definition)
+    generator, hands = np.random.default_rng(0), PrivateHands(definition)
     board = generator.choice(definition.deck_size, cards, replace=False)
-    reach = generator.random(len(private_hands.hands)) * private_hands.mask_compatible_hands(board)
+    reach = generator.random(len(hands.hands)) * hands.mask_compatible_hands(board)
     reach[generator.random(len(reach)) < 0.3] = 0
-    showdown, by_fold = compute_pair_by_pair(private_hands, board, reach, len(definition.suits))
+    showdown, by_fold = compute_pair_by_pair(hands, board, reach, len(definition.suits))
     scale = np.arange(80.0)[:, None]  # factor of each row's reach; only odd rows are filled
     rows, out = np.arange(1, 80, 2), np.zeros((80, len(reach)))
-    compute_showdown_values(
-        private_hands.hands, *private_hands.sort_by_strength(board), scale * reach, rows, out
-    )
+    compute_showdown_values(hands.hands, *hands.sort_by_strength(board), scale * reach, rows, out)
     np.testing.assert_allclose(out, scale * (scale % 2) * showdown, atol=1e-10)
-    fill_compatible_reach_of_rows(private_hands.hands, scale * reach, rows, out)
+    fill_compatible_reach_of_rows(hands.hands, scale * reach, rows, out)
     np.testing.assert_allclose(out, scale * (scale % 2) * by_fold, atol=1e-10)
 
 
 def test_counts_of_suit_isomorphic_flops_and_hands_match_literature():
     """1,755 flops; 1,286,792 flops with a hand (K. Waugh, 2013); 169 hands before the flop."""
-    private_hands = PrivateHands(HOLDEM)
-    boards = BoardEnumerator(HOLDEM, private_hands, merge_suits=True)
+    hands = PrivateHands(HOLDEM)
+    boards = BoardEnumerator(HOLDEM, hands, merge_suits=True)
     (first,) = boards.list_next_boards(boards.root, 0)
     flops = boards.list_next_boards(first, 1)
     assert len(flops) == 1755
     assert sum(flop.multiplicity for flop in flops) == 22_100
 
     def count_hands(board):
-        canonical = private_hands.permuted_hands[board.suit_permutations].min(0)
-        return len(np.unique(canonical[private_hands.mask_compatible_hands(board.cards)]))
+        canonical = hands.permuted_hands[board.suit_permutations].min(0)
+        return len(np.unique(canonical[hands.mask_compatible_hands(board.cards)]))
 
     assert count_hands(first) == 169
     assert sum(count_hands(flop) for flop in flops) == 1_286_792
-    all_boards = BoardEnumerator(HOLDEM, private_hands, merge_suits=False)
+    all_boards = BoardEnumerator(HOLDEM, hands, merge_suits=False)
     (first,) = all_boards.list_next_boards(all_boards.root, 0)
     assert len(all_boards.list_next_boards(first, 1)) == 22_100

@@ -41,9 +41,8 @@ def play_tournament(game, players, table_kind="one_against_rest", deals=2000, ro
     seated, blocks = list(players.values()), []
     for order in orders:
         won = play_deals(game, [seated[player] for player in order], deals, seed)
-        blocks.append(
-            won[:, [order.index(player) for player in list_counted_players_at_table(order)]].T
-        )
+        counted = list_counted_players_at_table(order)
+        blocks.append(won[:, [order.index(player) for player in counted]].T)
     return compute_tournament_results(game, list(players), orders, blocks, table_kind, rounds)
 
 

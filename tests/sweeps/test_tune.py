@@ -209,9 +209,8 @@ def test_shipped_studies_can_be_trained(name):
     """Build the algorithm with each bound and each choice of the search space at least once."""
     settings = load_option("tune", name)
     search_space = parse_search_space(settings["search_space"])
-    build_checked_ungrouped_config(
-        settings["train_overrides"], search_space, list_option_dirs(None)
-    )
+    overrides = settings["train_overrides"]
+    build_checked_ungrouped_config(overrides, search_space, list_option_dirs(None))
     values = {
         key: getattr(range_, "choices", None) or (range_.low, range_.high)
         for key, range_ in search_space.items()

@@ -317,11 +317,6 @@ def damage_metrics(folder):
     path.write_bytes(b"{" * 30 + b"\n" + path.read_bytes()[31:])
 
 
-def replace_config(folder):
-    (folder / "config.yaml").unlink()
-    os.mkfifo(folder / "config.yaml")
-
-
 @pytest.mark.parametrize(
     ("damage", "message"),
     {
@@ -331,7 +326,10 @@ def replace_config(folder):
         "garbage": (damage_metrics, "metrics.jsonl is damaged: line 1 is not a row of numbers"),
         "rows": (lambda f: (f / "metrics.jsonl").write_text("{}\n"), "rows are gone"),
         "cut short": (lambda f: os.truncate(f / "state.pt", 500), "is damaged"),
-        "config": (replace_config, "config.yaml is not a file"),
+        "config": (
+            lambda f: (f / "config.yaml").unlink() or os.mkfifo(f / "config.yaml"),
+            "is not a file",
+        ),
     }.values(),
 )
 def test_damaged_run_is_refused_and_left_unchanged(run, damage, message):
