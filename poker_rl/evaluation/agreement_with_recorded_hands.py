@@ -51,8 +51,9 @@ def measure_recorded_decisions(
 
     The results are the mean log-likelihood of the recorded actions under the player's policy, and
     the share of decisions in which the recorded action is the policy's most likely one. In their
-    intervals a hand is one sample, because decisions of a hand depend on each other. `game` must
-    permit every amount; `to_full_game_player` converts players to it. `kind` is `Result.kind`.
+    intervals a hand is one sample, because decisions of a hand depend on each other; with fewer
+    than `MIN_DEALS` hands there are no intervals. `game` must permit every amount;
+    `to_full_game_player` converts players to it. `kind` is `Result.kind`.
     """
     probs = compute_action_type_probs(game, player, decisions.records)
     types = game.action_types[decisions.actions]

@@ -10,7 +10,8 @@ import numpy as np
 
 from poker_rl.games.game import Game
 
-PERCENTILE_TAG_PATTERN = re.compile(r"(?<!^against)/p\d+$")  # as in "exploitability/p50"
+# Matches "exploitability/p50", but not "against/p50", a match against a player named p50.
+PERCENTILE_TAG_PATTERN = re.compile(r"(?<!^against)/p\d+$")
 EXACT, AGAINST = "exact", "against "  # prefixes of `Result.kind`
 
 

@@ -2,11 +2,11 @@
 
 A network learner derives from `poker_rl.algos.NetworkLearner`, which lists its methods.
 
-Letters in shapes of arrays: K network replicas; N decisions of a batch; B rows, in [K, B] those of
-each replica; A actions; L entries of a padded list of legal actions; W numbers of an observation;
-H numbers for the hidden cards, which are the other players' cards.
+Letters in shapes of arrays: K network replicas; N decisions of a batch; B rows, in [K, B] the rows
+of each replica; A actions; L entries of a padded list of legal actions; W numbers of an
+observation; H numbers that stand for the hidden cards, which are the other players' cards.
 
-Imports config, games, nets and players.
+This package imports config, games, nets and players.
 """
 
 from poker_rl.learning.advantages import compute_gae

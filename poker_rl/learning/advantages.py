@@ -21,10 +21,11 @@ def compute_gae_and_completeness(
 ) -> tuple[Tensor, Tensor]:
     """Return the advantage estimates (GAE) of a batch and whether each is complete, both [R, T].
 
-    R and T count the rows and tables of the batch. The estimate of a decision is complete if, later
-    in the batch, the same seat decides again or the hand ends. All other cells get the estimate 0;
-    the value of a decision in such a cell still bootstraps the seat's previous decision. `value`
-    [R, T] has the critic's values. Values and estimates are in units of `reward_scale` chips.
+    R and T count the rows and tables of the batch. The estimate of a decision is complete if the
+    batch also contains the seat's next decision in the hand, or the end of the hand. All other
+    cells get the estimate 0. The value of an incomplete decision still bootstraps the estimate of
+    the seat's previous decision. `value` [R, T] has the critic's values. Values and estimates are
+    in units of `reward_scale` chips.
     """
     (rows, table_count), seats = value.shape, batch.payoffs.shape[2]
     advantage, is_complete = torch.zeros_like(value), torch.zeros_like(batch.is_decision)
@@ -50,9 +51,10 @@ def compute_gae_and_completeness(
 
 
 def normalize_advantages(advantage: Tensor, weight: Tensor) -> Tensor:
-    """Return advantages [K, B], scaled to mean 0 and standard deviation 1 for each of K replicas.
+    """Return advantages [K, B], standardized for each of K replicas to mean 0 and deviation 1.
 
-    Mean and deviation of each replica are over all processes, weighted by `weight` [K, B].
+    Mean and standard deviation of a replica are over all processes, weighted by `weight` [K, B],
+    the weights that `iterate_minibatch_indices` yields.
     """
     centered = advantage - all_reduce_mean((weight * advantage).sum(1, keepdim=True))
     std = all_reduce_mean((weight * centered.square()).sum(1, keepdim=True)).sqrt()
@@ -64,9 +66,9 @@ def compute_gae(
 ) -> np.ndarray:
     """Return generalized advantage estimates A of N decisions in the order of play, [N] float32.
 
-    All arrays are [N]. V is `value`, and `next_rows` has the row of the agent's next decision in
-    the hand: A is reward - V + gamma (V(next) + gae_lambda A(next)). If it is HAND_ENDED instead, A
-    is reward - V. If it is NEXT_PENDING, A is 0, and V only bootstraps the agent's decision before.
+    All arrays are [N]; V is `value`. If `next_rows` has the row of the agent's next decision in the
+    hand, A is reward - V + gamma (V(next) + gae_lambda A(next)). If it has HAND_ENDED, A is
+    reward - V. If it has NEXT_PENDING, A is 0, and V only bootstraps the agent's decision before.
     """
     advantage = np.zeros(len(reward), np.float32)
     _fill_gae(reward, value, next_rows, np.float32(gamma), np.float32(gae_lambda), advantage)
@@ -95,9 +97,9 @@ def compute_retrace_targets_and_advantages(
 
     The advantages are doubly robust (formulas: `poker_rl.algos.all_action_actor_critic`). The batch
     has N decisions of finished hands; `policy` [N, A] is the policy to evaluate, and
-    `action_values` [N, A] are the critic's. To limit the variance, the correction for the action
-    taken is divided by its probability in the policy that chose it, or by `min_behavior_prob` if
-    that is larger. Targets, advantages and action values are in units of `reward_scale` chips.
+    `action_values` [N, A] are the critic's. The advantages' correction for the action taken is
+    divided by its probability in the policy that chose it but, to limit the variance, by at least
+    `min_behavior_prob`. Targets, advantages and action values are in units of `reward_scale` chips.
     """
     behavior_prob, reward = np.exp(batch.log_prob), batch.reward / np.float32(reward_scale)
     columns = batch.next_row, batch.action, behavior_prob, reward, batch.mask, policy, action_values

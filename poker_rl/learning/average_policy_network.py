@@ -3,7 +3,7 @@
 Decisions of the learner are stored in a reservoir with the policy that made them. A network is
 fitted to these policies by cross-entropy, as in neural fictitious self-play (arXiv:1603.01121).
 Decisions of iteration t can have weight t^power; Deep CFR (arXiv:1811.00164) uses power 1. In
-shapes, K counts replicas, B decisions (in [K, B] of each replica), W features and A actions.
+shapes, K counts replicas, B decisions (in [K, B], those of each replica), W features and A actions.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ class AveragePolicySettings:
 class AveragePolicyNetwork:
     """Average-policy network (`module`, K replicas), its optimizer, and one reservoir per replica.
 
-    With `learn_from_actions` it learns the actions taken, as one-hot vectors, instead of policies.
+    With `learn_from_actions`, its targets are the actions taken, as one-hot vectors, instead of
+    policies. See `ReplayBuffer` for `other_buffers`.
     """
 
     def __init__(
@@ -135,7 +136,8 @@ class AveragePolicyNetwork:
     def warm_start(self, state: dict[str, Any]) -> None:
         """Copy weights and reservoirs from the `state_dict` of another run.
 
-        If decisions are weighted by iteration, this run continues the iteration count of the other.
+        If decisions are weighted by iteration, the first iteration of this run follows the newest
+        one in the reservoirs.
         """
         self.module.load_state_dict(state["module"])
         self.buffer.warm_start(state["buffer"])
@@ -145,7 +147,10 @@ class AveragePolicyNetwork:
 
 
 class EMAAndAveragePolicy:
-    """EMA of the actor's weights, and an `AveragePolicyNetwork` unless its `settings` are None."""
+    """EMA of the actor's weights, and an `AveragePolicyNetwork` unless its `settings` are None.
+
+    The `options` are further keyword arguments of the `AveragePolicyNetwork`.
+    """
 
     def __init__(
         self,

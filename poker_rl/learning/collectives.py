@@ -1,8 +1,9 @@
 """Collective operations over the processes of one run; with a single process they do nothing.
 
-Each process has its own tables and replay buffers. The networks are equal in all processes, since
-gradients are averaged over the processes before each optimizer step, in one flat tensor as in
-CleanRL's `ppo_atari_multigpu.py`. Every process must call these functions in the same order.
+Each process has its own tables and replay buffers. The networks start equal in all processes. They
+stay equal, because gradients are averaged over the processes before each optimizer step, in one
+flat tensor as in CleanRL's `ppo_atari_multigpu.py`. Every process must call these functions in the
+same order.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ CHUNK_BYTES = 8 << 20  # size of a shared memory block; larger tensors are split
 SPIN_TRIES = 100_000  # polls of a semaphore before a process sleeps; 1,000 polls take 0.1 ms
 
 _shm_all_reduce: ShmAllReduce | None = None
-local_world_size = 1  # number of processes of this run on this machine, which share its memory
+local_world_size = 1  # number of this run's processes on this machine, which share its memory
 
 
 class ProcessLostError(ConnectionError):
@@ -36,9 +37,9 @@ class ShmAllReduce:
     With `spin`, which needs a core for each process, a waiting process polls for about 10 ms before
     it sleeps. An all-reduce then takes some hundredths of a millisecond; torch's gloo backend takes
     1 to 3 ms, because it wakes up sleeping threads. Each process writes into a memory block of its
-    own, then releases one semaphore for each other process. Calls use two sets of blocks in turn.
-    Call n + 2 reuses the blocks of call n. A process begins it only after all others have begun
-    call n + 1; by then they have read the values of call n.
+    own, then releases one semaphore for each other process. Calls use two sets of blocks in turn,
+    so call n + 2 reuses the blocks of call n. This is safe: a process begins call n + 2 only after
+    all others have begun call n + 1, and by then they have read the values of call n.
     """
 
     def __init__(self, workers: int, spin: bool, context: BaseContext) -> None:
@@ -50,11 +51,11 @@ class ShmAllReduce:
         self._exchanges = 0
 
     def set_rank_and_liveness_check(self, rank: int, check_alive: Callable[[], None]) -> None:
-        """Set the rank, and a function to call in waits, which raises if a process has ended."""
+        """Set the rank, and a function to call in waits, which raises if a process has failed."""
         self._rank, self._check_alive = rank, check_alive
 
     def all_reduce(self, values: Tensor, take_max: bool) -> Tensor:
-        """Return the elementwise sum or maximum of the processes' tensors, bitwise equal in all."""
+        """Return the elementwise sum or maximum over processes, bitwise equal in every process."""
         flat = values.contiguous().view(-1)
         reduced = []
         for chunk in torch.split(flat, CHUNK_BYTES // flat.element_size()):

@@ -35,8 +35,8 @@ class CapturedStep:
     ) -> None:
         self._function, self._generators = function, generators
         self._uses_graph = device.type == "cuda" and is_capturable
-        # Each step has its own stream, since steps may run concurrently: steps in one stream would
-        # share PyTorch's cuBLAS workspace.
+        # Each step has its own stream: graphs recorded in one stream share a cuBLAS workspace of
+        # PyTorch, and would mix their data in it if they were replayed at the same time.
         self._stream: Any = torch.cuda.Stream() if self._uses_graph else None  # type: ignore[no-untyped-call]
         self.reset()
 

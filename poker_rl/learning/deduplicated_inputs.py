@@ -26,9 +26,9 @@ class DeduplicatedInputs:
 
     def __init__(self, rows: np.ndarray | Tensor, device: torch.device) -> None:
         self.rows = torch.as_tensor(rows).to(device)  # [N, W]
-        self.distinct_index: Tensor | None = None  # row of `distinct_rows` [N]; None: unused
+        self.distinct_index: Tensor | None = None  # index in `distinct_rows` [N]; None: unused
         self.distinct_rows = self.rows[:0].float()  # [U, W]
-        if isinstance(rows, Tensor):  # on a GPU, where finding equal rows takes too long
+        if isinstance(rows, Tensor):  # from a GPU, where finding equal rows takes too long
             return
         probe = rows[:DUPLICATE_PROBE_ROWS]
         if len(find_distinct_rows(probe)[0]) < len(probe) / 2:
@@ -85,7 +85,7 @@ def _apply_to_outputs(function: Callable[[Tensor], Tensor], outputs: Any) -> Any
 
 
 def find_distinct_rows(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Group equal rows; return the first row of each group [U], and the group of each row [N]."""
+    """Group equal rows; return each group's first row [U] and each row's group [N], as indices."""
     first_rows, groups = _group_equal_rows(np.ascontiguousarray(rows).view(np.uint8))
     return first_rows, groups
 
@@ -97,7 +97,7 @@ def _group_equal_rows(rows):  # type: ignore[no-untyped-def]
     size = 1
     while size < 2 * len(rows):
         size *= 2
-    row_of_slot = np.full(size, -1)  # distinct row in each slot of the hash table
+    row_of_slot = np.full(size, -1)  # index of the distinct row in each slot of the hash table
     distinct_count = 0
     for i in range(len(rows)):
         hash_bits = hash_bytes(rows[i], np.uint64(0))

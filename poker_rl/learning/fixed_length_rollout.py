@@ -1,8 +1,8 @@
 """Rollouts of a fixed number of actions at every table, in tensors of fixed shape.
 
-On a GPU two groups of tables take turns: while the GPU chooses the actions of one group, the CPU
-plays those of the other. Decisions stay on the device, in tensors that keep their addresses, so a
-GPU can replay the work of a step as a CUDA graph (see `CapturedStep`).
+On a GPU, two groups of tables can take turns: while the GPU chooses the actions of one group, the
+CPU plays those of the other. Decisions stay on the device, in tensors that keep their addresses, so
+a GPU can replay the work of a step as a CUDA graph (see `CapturedStep`).
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class TableGroup:
             fill next.
     """
 
-    tables: Tables  # in the memory of the rollout's tables
+    tables: Tables  # shares the memory of the rollout's tables
     sample: CapturedStep  # samples actions on a GPU
 
     def __init__(self, table_slice: slice, batch: FixedLengthBatch, device: torch.device) -> None:
@@ -95,7 +95,8 @@ class FixedLengthRollout:
 
     Attributes:
         batch: the decisions of the latest `play`; each `play` overwrites the same tensors.
-        non_learning_network: network that decides in the seats that do not learn in a hand.
+        non_learning_network: network that decides in the seats that do not learn in a hand; None if
+            all seats learn.
     """
 
     def __init__(
@@ -142,9 +143,8 @@ class FixedLengthRollout:
             sample = partial(self._sample_on_device, group)
             group.sample = CapturedStep(sample, device, is_capturable=services.has_equal_blocks)
         self._captured_carry = CapturedStep(self._carry_pending_decisions, device)
-        self._is_bound = (
-            False  # whether `_share_tables_with_groups` has connected the groups to the tables
-        )
+        # Whether `_share_tables_with_groups` has connected the groups to the rollout's tables
+        self._is_bound = False
 
     def play(self) -> None:
         """Play `steps` actions at every table, with a new deal where a hand ends; fill `batch`."""
@@ -184,7 +184,8 @@ class FixedLengthRollout:
     def _carry_pending_decisions(self) -> None:
         """Copy the last decision of each seat i, if it is pending, to row i of the batch."""
         batch, seats, rows = self.batch, self._seats, self._rows
-        last_end = torch.where(batch.is_over, rows[seats:], -1).amax(0)  # latest end of a hand [T]
+        # Row of the last step that ended a hand, or -1, [T]
+        last_end = torch.where(batch.is_over, rows[seats:], -1).amax(0)
         is_own = batch.is_decision & (batch.seat == rows[:seats, :, None])  # [seats, R, T]
         last_row = torch.where(is_own, rows, -1).amax(1)  # [seats, T]
         is_pending = last_row > last_end
@@ -201,7 +202,7 @@ class FixedLengthRollout:
         if rollout.encode_observations is not None:
             self._services.encoder.encode_into(group.tables, group.observation)
         uses_agents = rollout.opponents is not None or rollout.assign_replicas is not None
-        agent = rollout.agent_of_seat[rows, seat] if uses_agents else seat  # saves a lookup
+        agent = rollout.agent_of_seat[rows, seat] if uses_agents else seat  # seat is a placeholder
         parts = rows, seat, agent, group.observation, group.mask, group.replica
         decisions = DecisionsToMake(*parts, rollout.tables)
         is_decision, is_opponent = rollout.find_decisions_and_opponents(agent, group.mask)

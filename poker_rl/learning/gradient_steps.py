@@ -19,7 +19,7 @@ from poker_rl.nets.replicas import clip_gradients, count_replicas
 
 OptimizerName = Literal["adam", "sgd"]
 
-STEPS_PER_GRAPH = 8  # gradient steps in a CUDA graph; their batches are sampled in one call
+STEPS_PER_GRAPH = 8  # gradient steps in the longer CUDA graph; one call samples their batches
 MIN_CHUNK = 2048  # of `ChunkedAdam`: weights that a CUDA block of 512 threads updates at once
 MAX_CHUNKS = 128  # of `ChunkedAdam`: about as many as a large GPU has multiprocessors
 
@@ -72,9 +72,9 @@ def take_gradient_step(
 class ChunkedAdam(torch.optim.Adam):
     """Fused Adam that splits the weights into chunks, so that a GPU updates them in parallel.
 
-    A block of torch's fused kernel updates 65,536 numbers of a tensor one after the other. So a
-    small network keeps only a few multiprocessors busy, for 50 microseconds on an H200. Here the
-    kernel gets each tensor as several short views of it. There may be only one parameter group.
+    A CUDA block of torch's fused kernel updates up to 65,536 numbers of a tensor, 2,048 at a time.
+    So a small network keeps only a few multiprocessors busy, for 50 microseconds on an H200. Here
+    the kernel gets each tensor as several short views of it. There may be only one parameter group.
     """
 
     @torch.no_grad()
@@ -164,7 +164,7 @@ class ReplayOptimizer:
             self._sums += torch.stack([loss.detach(), norm])
 
     def pop_metrics(self, loss_tag: str, norm_tag: str) -> dict[str, float]:
-        """Return the means of loss (per replica) and norm since the last call; {} without steps."""
+        """Return mean loss per replica and gradient norm since the last call; {} without steps."""
         steps = self._summed_steps
         if not steps:
             return {}

@@ -109,7 +109,7 @@ class LearnerServices:
                 game, net.features, compare_hands=critic_view == "hand_comparison"
             )
         self.hidden_card_size = self._encode_hidden_cards.size if self._encode_hidden_cards else 0
-        # float16 is precise enough: it resolves chips to 1/2,048 of a stack.
+        # float16 is precise enough: it resolves amounts up to a stack to 1/2,048 of a stack.
         column_dtype = torch.bool if self.encoder.is_binary else torch.float16
         self.observation_column = Column(column_dtype, self.encoder.size)
         self.input_size = self.encoder.size
@@ -164,7 +164,8 @@ class LearnerServices:
         """Return the critic that a player needs to display values in chips, or None.
 
         The result is None if critics see hidden cards, or if `gamma` < 1 discounts the chips.
-        Without a `value_network`, the critic's values are the outputs of the player's network.
+        Without a `value_network`, the critic's values are the outputs of the player's network. The
+        other arguments are those of `Critic`.
         """
         if self.hidden_card_size or gamma < 1:
             return None
@@ -269,7 +270,7 @@ class LearnerServices:
         return np.asarray(first_replica + network_index)
 
     def set_learning_seat_prob(self, prob: float) -> None:
-        """Let each seat of a hand learn with probability `prob`; else another policy acts there."""
+        """Let each seat of a hand learn with probability `prob`; another policy plays the rest."""
         self.rollout.sample_learning_seats = lambda tables: (
             self.generator.random((len(tables), self.game.seats)) < prob
         )

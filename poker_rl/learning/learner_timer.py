@@ -15,7 +15,7 @@ class LearnerTimer:
     """Stopwatch of the time since `start`, and of the part inside `time_networks` contexts."""
 
     def __init__(self, device: torch.device) -> None:
-        self._uses_events = device.type == "cuda"  # GPU events, so the CPU need not wait
+        self._uses_events = device.type == "cuda"  # with GPU events, the CPU need not wait
         self.start()
 
     def start(self) -> None:
@@ -25,7 +25,11 @@ class LearnerTimer:
 
     @contextmanager
     def time_networks(self, stream: torch.cuda.Stream | None = None) -> Iterator[None]:
-        """Count the time in this context as network time; on a GPU, only the time of `stream`."""
+        """Count the time in this context as network time.
+
+        On a GPU, only the time of `stream` counts (None: the current stream); on a CPU, the time
+        without communication between processes.
+        """
         if self._uses_events:
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))  # type: ignore[no-untyped-call]
             begin.record(stream)

@@ -14,7 +14,7 @@ from poker_rl.learning import collectives
 def sample_uniform_numbers(seed: Tensor, count: int) -> Tensor:
     """Return pseudorandom numbers in [0, 1), equal on every type of device, [count] float64.
 
-    They are the outputs of SplitMix64 (Steele, Lea and Flood, OOPSLA 2014) from a seed [] int64.
+    They are computed from a seed, [] int64, by SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
     """
     bits = torch.arange(count, device=seed.device) * -0x61C8864680B583EB + seed
     for shift, factor in ((30, -0x40A7B892E31B1A47), (27, -0x6B2FB644ECCEEE15)):
@@ -26,7 +26,7 @@ def sample_uniform_numbers(seed: Tensor, count: int) -> Tensor:
 def iterate_minibatch_indices(
     replica: Tensor, is_used: Tensor, uniform: Tensor, replicas: int, count: int, max_rows: int
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Iterate in random order over all used rows among N rows, in minibatches [K, B].
+    """Iterate in random order over the used rows among N rows, in minibatches [K, B].
 
     All processes of the run must iterate together. The CPU does not wait for a GPU.
 

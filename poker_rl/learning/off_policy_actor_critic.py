@@ -37,7 +37,7 @@ class HandReplayBuffer(ReplayBuffer):
         columns = {
             "hand": Column(torch.uint8, table_packer.row_bytes),
             "moves": Column(torch.uint8),  # number of actions before the decision
-            # actions before the agent's next decision; if there is none, actions in the whole hand
+            # number of actions before the agent's next decision or, without one, in the whole hand
             "next": Column(torch.uint8),
             "reward": Column(torch.float32),
         }
@@ -50,8 +50,8 @@ class HandReplayBuffer(ReplayBuffer):
         """Sample B transitions of each of K replicas with replacement.
 
         A transition goes from a decision to the agent's next one, or to the end of the hand. Return
-        `observation`, `critic_input` (with hidden cards) and `legal_mask`, [2, K, B, ...] (first
-        before, then after the transition), and `action`, `reward` and `not_done`, [K, B].
+        `observation`, `critic_input` (with hidden cards) and `legal_mask`, [2, K, B, ...], with
+        index 0 before and 1 after the transition; and `action`, `reward` and `not_done`, [K, B].
         `not_done` is False for a transition to the end of the hand.
         """
         items, to_tensor = self.sample(batch_size), self._services.to_tensor

@@ -2,7 +2,7 @@
 
 In a share of the hands only one seat learns, and a snapshot from any time of the run, the pool
 opponent, plays all other seats. So the policy does not forget how to beat earlier policies. OpenAI
-Five (arXiv:1912.06680, section 3.1) played a fifth of its games against past versions.
+Five (arXiv:1912.06680) played a fifth of its games against past versions.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class OpponentSettings:
 
 
 class SnapshotPool:
-    """Pool of `capacity` snapshots: a uniform reservoir sample of all that were ever added."""
+    """Pool of at most `capacity` snapshots: a uniform reservoir sample of all ever added."""
 
     def __init__(self, capacity: int, generator: np.random.Generator) -> None:
         self._capacity, self._generator = capacity, generator
@@ -72,7 +72,7 @@ class Opponents:
         self._settings, self._tables, self._generator = settings, tables, generator
         weights = np.array(settings.weights or [1.0] * len(settings.players))
         self._probs = weights / weights.sum()
-        # Index of the opponent in each seat, [tables, seats].
+        # Index in `players` of the opponent in each seat, [tables, seats]
         self._opponent_of_seat = np.full((len(tables.records), tables.game.seats), NO_OPPONENT)
         self._pool = SnapshotPool(SELF_POOL_CAPACITY, generator)
         self._self_state: dict[str, Any] | None = None  # snapshot that plays as `self`

@@ -146,7 +146,10 @@ class Rollout:
     def play_full_hands(
         self, choose_actions: ActFunction, decks: np.ndarray | None = None
     ) -> RolloutBatch:
-        """Play a hand at every table to its end, with decks [tables, cards] or random ones."""
+        """Play a hand at every table to its end; return all decisions of the learning agents.
+
+        `decks` [tables, cards] are the cards to deal; None: random cards.
+        """
         self.deal_hands(np.arange(len(self.agent_of_seat)), decks)
         return self._collect_batch(choose_actions, None)
 

@@ -3,7 +3,7 @@
 Lisy and Bowling, "Equilibrium approximation quality of current no-limit poker bots",
 arXiv:1612.07547. The responder knows the player's policy, and so the probability of each hand that
 the player may hold. It takes the action that would be best if both seats only checked and called
-afterwards, except that the player may fold to a raise.
+afterwards, except that the player folds to a raise as often as its policy says.
 
 Unlike in the paper, the player is dealt no cards: values and probabilities are means over the hands
 that it may hold. The responder plays several hands on each board, and their mean is one sample of
@@ -11,9 +11,10 @@ the confidence interval. Showdowns are evaluated over all boards that may still 
 are too many, as before a flop, over a sample of them.
 
 As in AIVAT (Burch et al., arXiv:1612.06915), luck is removed from the winnings, which narrows their
-interval and keeps their mean. Winnings are the sum of the changes of a hand's value at decisions;
-the module `lbr_states` defines this value. At a decision of the player, the change is the
-mean over its actions. New board cards change the value by 0 on average, so they add nothing.
+interval and keeps their mean. A hand's value, which the module `lbr_states` defines, counts as 0
+before the first decision, and winnings are the sum of its changes at decisions. At a decision of
+the player, the change is the mean over its actions. New board cards change the value by 0 on
+average, so these changes are left out.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from poker_rl.players.player import Player, sample_from_probs
 from poker_rl.players.range_policy import RangePolicyQuery
 
 MAX_HANDS_PER_BOARD = 64
-# Raise sizes that the responder considers in games without listed bet sizes: half pot and pot.
+# Raise sizes that the responder considers in games that permit any amount: half pot and pot.
 POT_RAISE_SIZES = (FULL_POT // 2, FULL_POT)
 
 
@@ -114,8 +115,9 @@ class LocalBestResponse:
     def list_considered_raises(self, record: np.ndarray) -> list[int]:
         """Return the raise actions that the responder considers at a table with this record.
 
-        In games with listed bet sizes, these are all legal raises. In games that permit any amount,
-        they are the smallest and the largest legal raise and those of `POT_RAISE_SIZES`.
+        In games with fixed or listed bet sizes, these are all legal raises. In games that permit
+        any amount, they are the smallest and the largest legal raise and those of
+        `POT_RAISE_SIZES`.
         """
         legal_mask = tables_from_records(self.game, record).legal_mask()[0]
         legal_raises = np.flatnonzero(legal_mask[RAISE:]) + RAISE
@@ -159,7 +161,7 @@ class ResponderPlay:
         return np.asarray(winnings[hand_rows])
 
     def _get_or_build_matchups(self, street: int, is_resampled: bool = False) -> BoardMatchups:
-        """Return a street's view; with `is_resampled`, one from an independent sample of boards."""
+        """Return a street's matchups; if `is_resampled`, from an independent sample of boards."""
         board = self._boards[street]
         if not len(board.cards) and not is_resampled:
             return self._responder.empty_board_matchups
@@ -205,8 +207,8 @@ class ResponderPlay:
             rows, child = hand_rows[is_taken], self.get_child_state(state, int(action))
             child_values = next_values[is_taken]
             if self._must_resample_boards(state, child):
-                # The responder chose its actions by values from a sample of boards. So these are
-                # too high on average, and values from an independent sample replace them.
+                # The responder chose the actions whose values in a sample of boards are highest.
+                # Such values are too high on average; an independent sample replaces them.
                 view = self._get_or_build_matchups(table["street"], is_resampled=True)
                 winnings[rows] += (
                     self._compute_state_value_by_hand(child, seat, view)[rows] - child_values
@@ -229,7 +231,7 @@ class ResponderPlay:
         return bool(is_sampled and is_new and next_table["live"] > 1)
 
     def get_child_state(self, state: PublicState, action: int) -> PublicState:
-        """Return the state after an action; if the player acts, `state.action_probs` is used."""
+        """Return the state after an action; if the player acts, this needs `state.action_probs`."""
         if action in state.children:
             return state.children[action]
         probs = state.action_probs

@@ -21,7 +21,7 @@ class PublicState:
 
     record: np.ndarray  # record of a table in this state, [1]; its cards are ignored
     reach: np.ndarray  # probability that the player's own actions lead here with each hand, [H]
-    # Next states by action. States that follow a new board card are not stored here.
+    # Cached next states by action; a state that follows a new board card is not cached.
     children: dict[int, PublicState] = field(default_factory=dict)
     # The player's action probabilities with each of its hands, [A, H]; None until computed.
     action_probs: np.ndarray | None = None
@@ -53,7 +53,8 @@ class BoardMatchups:
     representative_hands: RepresentativeHands  # the hands for which the player's policy is computed
     # [R, H]: 1 if the player's hand shares no card with the responder's hand or the board, else 0
     is_disjoint: np.ndarray
-    win_margins: np.ndarray  # win margin of the responder's hand against the player's, [R, H]
+    # [R, H]: probability that the responder's hand wins a showdown, minus that of losing it
+    win_margins: np.ndarray
 
     def sum_reach(self, reach: np.ndarray) -> np.ndarray:
         """Sum `reach` [H] or [B, H] over the hands possible against each of R hands, [R] or [R, B].

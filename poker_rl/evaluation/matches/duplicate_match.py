@@ -31,8 +31,8 @@ MIN_DEALS = 30  # the mean of fewer deals is too far from normally distributed
 MAX_DEALS = 10_000_000  # a deal with nine seats takes 216 bytes, 2 GB in all
 DealCount = Annotated[int, Range(MIN_DEALS, MAX_DEALS)]
 VarianceReductionMethod = Literal["none", "aivat"]
-MAX_TABLES = 16_384  # number of tables in a batch, of 0.8 kB each
-MAX_PROBS = 2**22  # number of action probabilities in a batch
+MAX_TABLES = 16_384  # largest number of tables in a batch, of 0.8 kB each
+MAX_PROBS = 2**22  # largest number of action probabilities in a batch
 
 HandObserver = Callable[[Tables, np.ndarray], None]
 """Function called with finished tables [B] and the seat of the first player at each, [B]."""

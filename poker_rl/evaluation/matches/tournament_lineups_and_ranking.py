@@ -25,7 +25,7 @@ from poker_rl.evaluation.result import AGAINST, Result, get_result_scale_and_uni
 from poker_rl.games.game import Game
 
 TableKind = Literal["one_against_rest", "mixed"]
-ELO_PER_LOG_ODDS = 400 / log(10)  # a rating higher by 400 wins ten of eleven deals
+ELO_PER_LOG_ODDS = 400 / log(10)  # a player rated higher by 400 wins ten of eleven deals
 MAX_NEWTON_STEPS = 1000
 CONVERGENCE_TOLERANCE = 1e-10
 
@@ -181,7 +181,7 @@ def fit_elo_and_influences(
     Returns:
         ratings, [players]: their mean is 0.
         influences, [players, deals + 1]: influence of each deal of all pairs on each rating; the
-            last column is for the added draws. The mean of a row has the rating's standard error.
+            last column is for the added draws. A rating's standard error is that of its row's mean.
     """
     first_player, second_player = np.eye(player_count)[pairs.T]
     design = first_player - second_player

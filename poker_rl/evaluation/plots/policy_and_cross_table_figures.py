@@ -57,7 +57,8 @@ def draw_policy(tree: GameTree, probs: np.ndarray, player_name: str) -> Figure |
 
     Each panel belongs to a seat and a round of the game. Its rows are the cards that the seat sees,
     and its columns are the actions so far. Return None if there are too many information sets or
-    actions, or if the names of information sets do not have the form "seat cards actions".
+    actions, if a panel would be empty, or if the names of information sets do not have the form
+    "seat cards actions".
     """
     game, seats = tree.game, tree.game.seats
     if tree.infoset_count > MAX_INFOSETS or game.action_count > len(ACTION_COLORS):
@@ -164,10 +165,11 @@ def _draw_cell_text(ax: Axes, x: float, y: float, text: str, is_dark: bool) -> N
 
 
 def build_hand_grid_figures(game: Game, players: Mapping[str, Player]) -> dict[str, Figure]:
-    """Return a figure of each player's policy before the flop, by name; {} unless hold'em.
+    """Return a figure of each player's policy before the flop, by name of the figure.
 
-    If the number of seats varies from hand to hand, the figures are for the largest number. If a
-    player has several instances, its figure is for the first one.
+    The result is {} unless the game is hold'em with a full deck. If the number of seats varies from
+    hand to hand, the figures are for the largest number. If a player has several instances, its
+    figure is for the first one.
     """
     if not supports_hand_grid(game):
         return {}

@@ -26,8 +26,8 @@ def compute_expected_chips_and_equity(
 
     In an unfinished hand, expected chips are equity times the pot minus the seat's stake, with the
     pot and the stake that result if all live seats call. In a finished hand, expected chips are the
-    mean payoff, with side pots, over all boards that could have been dealt. Equity is returned too
-    because `aivat` fits a weight for it, which reflects bets on later streets.
+    mean payoff, with side pots, over the boards that can follow the known cards. Equity is returned
+    too because `aivat` fits a weight for it, which reflects bets on later streets.
 
     `board_cards_known` [B] is the number of known board cards or `HOLE_CARDS_UNKNOWN`. All boards
     that can still come are used if there are at most `MAX_BOARDS`, else a sample of `MAX_BOARDS`.

@@ -66,7 +66,8 @@ class FlooredReservoir(InsertionRule):
 class ExponentialReservoir(InsertionRule):
     """Rule that stores each item with the same probability p after the buffer is full.
 
-    The age of a stored item, in later items, has a geometric distribution with mean capacity / p.
+    The age of a stored item, which is the number of items added after it, has a geometric
+    distribution with mean capacity / p.
     """
 
     insertion_prob: PositiveShare

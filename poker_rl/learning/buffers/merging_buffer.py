@@ -24,7 +24,7 @@ from poker_rl.learning.learner_services import LearnerServices
 from poker_rl.learning.memory_checks import check_memory
 
 ALWAYS_MERGE_BELOW = 100_000  # a buffer with fewer rows merges equal ones at every addition
-MAX_UNMERGED_FRACTION = 1 / 8  # share of new rows above which a larger buffer merges
+MAX_UNMERGED_FRACTION = 1 / 8  # unmerged share of the rows above which a larger buffer merges
 REPLICA_BYTES = 8  # bytes of a row's key that hold the replica
 MERGE_MEMORY_FACTOR = 5  # memory needed while merging, as a multiple of the buffer's size
 
@@ -195,7 +195,7 @@ def _hash_priorities(keys, salt):  # type: ignore[no-untyped-def]
     priorities = np.empty(len(keys))
     for i in range(len(keys)):
         hash_bits = hash_bytes(keys[i], salt)
-        for _ in range(2):  # mixes the bits, since FNV leaves most entropy in the lower half
+        for _ in range(2):  # mixes the bits: the last bytes hardly change the upper half of FNV
             hash_bits = (hash_bits ^ (hash_bits >> np.uint64(32))) * np.uint64(0x9E3779B97F4A7C15)
         priorities[i] = np.float64(hash_bits >> np.uint64(11)) / 2**53
     return priorities

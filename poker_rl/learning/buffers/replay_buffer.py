@@ -40,11 +40,11 @@ class Column(NamedTuple):
 
 
 class ReplayBuffer:
-    """Buffer of `capacity` items for each of K replicas; adding is O(1) per item.
+    """Buffer of `capacity` items for each of K replicas.
 
     An item is a row of bytes with the values of all `columns`. Error messages name the setting
-    `capacity_key`. The constructor raises ConfigError if this buffer and `other_buffers` on the
-    same device exceed its memory.
+    `capacity_key`. The constructor raises ConfigError if this buffer and `other_buffers`, which are
+    on the same device, exceed the memory that `check_memory` finds there.
     """
 
     def __init__(
