@@ -263,7 +263,7 @@ def test_target_networks_are_polyak_averages():
     learner = apu(kuhn(), variant="dual_apu_ctrl", tau=0.25, gradient_steps=1)
     learner.learn()
     before = weights(learner)
-    learner._update_networks(learner._learners[0])
+    learner._take_gradient_step(learner._learners[0])
     now = weights(learner)
     for own, target in ((0, 2), (1, 3)):
         torch.testing.assert_close(now[target], 0.75 * before[target] + 0.25 * now[own])

@@ -124,7 +124,7 @@ def compute_mean_winnings(play, seat, hand_row, line=()):
         probability *= probs[action]
         return np.array([action])
 
-    play.sample_player_actions = next_of_line
+    play.sample_mean_policy_actions = next_of_line
     try:
         (won,) = play.play_hands(seat, np.array([hand_row]))
         return probability * won
